@@ -1,0 +1,1 @@
+//! The cmdgate command: judge, decide, confine and record the commands of a coding agent.

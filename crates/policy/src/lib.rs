@@ -1,0 +1,1 @@
+//! Layered allow, ask and deny rules for reads, writes, programs and network hosts; deny always wins.
