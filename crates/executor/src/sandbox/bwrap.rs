@@ -1,0 +1,1 @@
+//! Renders a plan as a bubblewrap command line.
