@@ -26,5 +26,9 @@ pub use word::{Glob, Part, Word, WordValue};
 /// [`LexError`] for everything that the grammar does not admit.
 pub fn lex(source: &str, grammar: Grammar) -> Result<Script<'_>, LexError> {
     let _ = grammar;
-    Err(LexError::new(ErrorKind::Syntax, Span::new(0, u32::try_from(source.len()).unwrap_or(u32::MAX)), "not yet"))
+    Err(LexError::new(
+        ErrorKind::Syntax,
+        Span::new(0, u32::try_from(source.len()).unwrap_or(u32::MAX)),
+        "not yet",
+    ))
 }

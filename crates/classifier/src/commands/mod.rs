@@ -1,0 +1,99 @@
+//! The tables: one program a file, one row a flag.
+//!
+//! To add a program: write `commands/<name>.rs` with a `SPEC`, name it in `ALL` below, add cases to
+//! `cases/<name>.case`, and run `cargo test -p cmdgate-classifier`.
+
+use crate::spec::CommandSpec;
+
+mod cat;
+mod echo;
+mod find;
+mod grep;
+mod uniq;
+mod xargs;
+
+/// Every table.
+pub static ALL: &[&CommandSpec] =
+    &[&cat::SPEC, &echo::SPEC, &find::SPEC, &grep::SPEC, &uniq::SPEC, &xargs::SPEC];
+
+/// Where each name stands in [`ALL`], sorted by name at compile time.
+static INDEX: [(&str, u16); count_names(ALL)] = index_names(ALL);
+
+/// The table of the program with this name.
+///
+/// ```
+/// assert!(cmdgate_classifier::commands::lookup("grep").is_some());
+/// assert!(cmdgate_classifier::commands::lookup("frobnicate").is_none());
+/// ```
+pub fn lookup(name: &str) -> Option<&'static CommandSpec> {
+    let at = INDEX.binary_search_by(|(known, _)| known.as_bytes().cmp(name.as_bytes())).ok()?;
+    let (_, place) = INDEX.get(at)?;
+    ALL.get(usize::from(*place)).copied()
+}
+
+#[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
+const fn count_names(specs: &[&CommandSpec]) -> usize {
+    let mut count = 0;
+    let mut at = 0;
+    while at < specs.len() {
+        count += specs[at].names.len();
+        at += 1;
+    }
+    count
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::indexing_slicing,
+    reason = "evaluated at compile time, where an overflow fails the build"
+)]
+const fn index_names<const N: usize>(specs: &[&'static CommandSpec]) -> [(&'static str, u16); N] {
+    let mut index = [("", 0_u16); N];
+    let mut filled = 0;
+    let mut at = 0;
+    while at < specs.len() {
+        let mut which = 0;
+        while which < specs[at].names.len() {
+            // Insertion sort.
+            let name = specs[at].names[which];
+            let mut slot = filled;
+            while slot > 0 && less(name, index[slot - 1].0) {
+                index[slot] = index[slot - 1];
+                slot -= 1;
+            }
+            index[slot] = (name, at as u16);
+            filled += 1;
+            which += 1;
+        }
+        at += 1;
+    }
+    index
+}
+
+#[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
+const fn less(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut at = 0;
+    while at < a.len() && at < b.len() {
+        if a[at] != b[at] {
+            return a[at] < b[at];
+        }
+        at += 1;
+    }
+    a.len() < b.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_found_and_unique() {
+        for spec in ALL {
+            for name in spec.names {
+                let found = lookup(name).expect(name);
+                assert!(core::ptr::eq(found, *spec), "{name} stands in two tables");
+            }
+        }
+    }
+}

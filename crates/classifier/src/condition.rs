@@ -1,0 +1,109 @@
+//! Conditions: what must be provided at run time for a verdict to hold.
+
+use core::fmt;
+
+/// Something that whoever runs the command must provide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u16)]
+pub enum Condition {
+    /// `PATH` holds no relative, empty or project-writable entry, and `BASH_ENV`, `ENV`, exported functions, `LD_*`,
+    /// `CDPATH`, `GLOBIGNORE`, `OLDPWD` and the options variables of the programs themselves are absent.
+    CleanEnvironment = 1,
+    /// Standard input is the null device, so that a program that would look at it sees its end at once.
+    NullStdin = 1 << 1,
+    /// Every path that the effects name resolves, symlinks followed, to a place inside the project, and is neither
+    /// a device nor a FIFO.
+    PathsResolveInside = 1 << 2,
+    /// What lies outside the project and the system directories is not visible at all, so that a symlink met on the
+    /// way leads nowhere.
+    ReadsConfined = 1 << 3,
+    /// Git is run without optional locks and lazy fetches, and every program that the repository's configuration
+    /// could name (file system monitor, external diff, textconv and filter drivers, hooks, pager, gpg) is
+    /// neutralised.
+    GitHardened = 1 << 4,
+    /// ripgrep reads no configuration file (`RIPGREP_CONFIG_PATH` is unset).
+    NoRipgrepConfig = 1 << 5,
+    /// Standard output is not a terminal, so that no pager starts.
+    OutputNotTerminal = 1 << 6,
+}
+
+impl Condition {
+    /// Every condition, in the order of their names' declaration.
+    pub const ALL: [Self; 7] = [
+        Self::CleanEnvironment,
+        Self::NullStdin,
+        Self::PathsResolveInside,
+        Self::ReadsConfined,
+        Self::GitHardened,
+        Self::NoRipgrepConfig,
+        Self::OutputNotTerminal,
+    ];
+
+    /// The stable spelling.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::CleanEnvironment => "clean_environment",
+            Self::NullStdin => "null_stdin",
+            Self::PathsResolveInside => "paths_resolve_inside",
+            Self::ReadsConfined => "reads_confined",
+            Self::GitHardened => "git_hardened",
+            Self::NoRipgrepConfig => "no_ripgrep_config",
+            Self::OutputNotTerminal => "output_not_terminal",
+        }
+    }
+}
+
+/// A set of [`Condition`]s.
+///
+/// ```
+/// use cmdgate_classifier::{Condition, Conditions};
+/// let set = Conditions::NONE.with(Condition::GitHardened);
+/// assert!(set.contains(Condition::GitHardened));
+/// assert_eq!(set.iter().count(), 1);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Conditions(u16);
+
+impl Conditions {
+    /// No condition.
+    pub const NONE: Self = Self(0);
+
+    /// The set with one more condition.
+    #[must_use]
+    pub const fn with(self, condition: Condition) -> Self {
+        Self(self.0 | condition as u16)
+    }
+
+    /// Both sets together.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether `condition` is in the set.
+    pub const fn contains(self, condition: Condition) -> bool {
+        self.0 & condition as u16 != 0
+    }
+
+    /// Whether the set is empty.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The conditions of the set that are not in `provided`.
+    #[must_use]
+    pub const fn without(self, provided: Self) -> Self {
+        Self(self.0 & !provided.0)
+    }
+
+    /// The conditions, in declaration order.
+    pub fn iter(self) -> impl Iterator<Item = Condition> {
+        Condition::ALL.into_iter().filter(move |condition| self.contains(*condition))
+    }
+}
+
+impl fmt::Debug for Conditions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}

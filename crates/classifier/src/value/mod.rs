@@ -1,0 +1,3 @@
+//! Operands that are small languages of their own.
+
+pub(crate) mod test;
