@@ -8,7 +8,7 @@ mod executor;
 mod job;
 mod limits;
 mod outcome;
-mod output;
+pub mod output;
 pub mod plan;
 pub mod probe;
 mod proxy;
