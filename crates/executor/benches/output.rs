@@ -66,10 +66,7 @@ fn discarded(bencher: divan::Bencher, line: Lines) {
 #[divan::bench(args = Lines::ALL, sample_count = 15, sample_size = 1)]
 fn captured(bencher: divan::Bencher, line: Lines) {
     bencher.counter(BytesCount::new(TOTAL)).bench_local(|| {
-        let mode = OutputMode {
-            keep: Keep::HeadAndTail,
-            ..OutputMode::default()
-        };
+        let mode = OutputMode { keep: Keep::HeadAndTail, ..OutputMode::default() };
         let mut capture = Capture::new(&mode, Stream::Stdout);
         through_a_pipe(&line.text(), |bytes| capture.push(bytes));
         capture.finish()

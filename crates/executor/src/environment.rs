@@ -3,9 +3,7 @@
 use std::ffi::{OsStr, OsString};
 
 /// Names that are always passed (with everything that starts with `LC_`).
-pub const ALLOWED: [&str; 9] = [
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "LANG",
-];
+pub const ALLOWED: [&str; 9] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "LANG"];
 
 /// Names that [`Environment::toolchains`] adds: where compilers and package managers keep their things.
 pub const TOOLCHAIN: [&str; 24] = [
@@ -56,10 +54,7 @@ impl Environment {
 
     /// Everything that the parent has, secrets included. An explicit choice.
     pub fn inherit() -> Self {
-        Self {
-            inherit_all: true,
-            ..Self::default()
-        }
+        Self { inherit_all: true, ..Self::default() }
     }
 
     /// Adds the names in [`TOOLCHAIN`].

@@ -66,9 +66,7 @@ impl Executor {
         S: AsRef<OsStr>,
     {
         self.job(Command::Argv(
-            argv.into_iter()
-                .map(|word| word.as_ref().to_owned())
-                .collect::<Vec<OsString>>(),
+            argv.into_iter().map(|word| word.as_ref().to_owned()).collect::<Vec<OsString>>(),
         ))
     }
 
@@ -78,11 +76,7 @@ impl Executor {
     }
 
     fn job(&self, command: Command) -> Job {
-        Job {
-            executor: self.clone(),
-            command,
-            settings: self.shared.defaults.clone(),
-        }
+        Job { executor: self.clone(), command, settings: self.shared.defaults.clone() }
     }
 }
 
@@ -132,22 +126,12 @@ impl ExecutorBuilder {
     /// Checks the root and makes the executor. Starts nothing: whether the sandbox can be had is found out by
     /// the first job, or by [`crate::probe`].
     pub fn build(self) -> Result<Executor, ExecError> {
-        let root = std::fs::canonicalize(&self.root).map_err(|error| ExecError::Root {
-            path: self.root.clone(),
-            reason: error.to_string(),
-        })?;
+        let root = std::fs::canonicalize(&self.root)
+            .map_err(|error| ExecError::Root { path: self.root.clone(), reason: error.to_string() })?;
         if !root.is_dir() {
-            return Err(ExecError::Root {
-                path: self.root,
-                reason: "it is not a directory".to_owned(),
-            });
+            return Err(ExecError::Root { path: self.root, reason: "it is not a directory".to_owned() });
         }
-        Ok(Executor {
-            shared: Arc::new(Shared {
-                root,
-                defaults: self.settings,
-            }),
-        })
+        Ok(Executor { shared: Arc::new(Shared { root, defaults: self.settings }) })
     }
 }
 

@@ -126,19 +126,11 @@ impl Limit {
     /// How many raw bytes always suffice to fill this limit. A character takes at most four raw bytes, and the
     /// text is never shorter than the raw bytes it was made of (one to three broken bytes become three).
     fn raw_bytes(self) -> usize {
-        self.characters
-            .saturating_mul(4)
-            .min(self.bytes)
-            .min(MAX_TEXT_BYTES)
-            .saturating_add(SLOP)
+        self.characters.saturating_mul(4).min(self.bytes).min(MAX_TEXT_BYTES).saturating_add(SLOP)
     }
 
     fn half(self) -> Self {
-        Self {
-            characters: self.characters / 2,
-            lines: self.lines / 2,
-            bytes: self.bytes / 2,
-        }
+        Self { characters: self.characters / 2, lines: self.lines / 2, bytes: self.bytes / 2 }
     }
 
     fn less(self, text: &str) -> Self {
@@ -287,11 +279,7 @@ impl Capture {
             ends_in_newline: true,
             closed: false,
             spill: mode.spill.clone().map_or(SpillState::Off, |directory| {
-                SpillState::Waiting(Spill {
-                    directory,
-                    stream,
-                    max_bytes: mode.spill_limit,
-                })
+                SpillState::Waiting(Spill { directory, stream, max_bytes: mode.spill_limit })
             }),
         }
     }
@@ -310,9 +298,7 @@ impl Capture {
 
         let (to_head, rest) = bytes.split_at(bytes.len().min(self.room.saturating_sub(self.head.len())));
         self.head.extend_from_slice(to_head);
-        let rest = rest
-            .get(rest.len().saturating_sub(self.room)..)
-            .unwrap_or_default();
+        let rest = rest.get(rest.len().saturating_sub(self.room)..).unwrap_or_default();
         let surplus = (self.tail.len() + rest.len()).saturating_sub(self.room);
         self.tail.drain(..surplus.min(self.tail.len()));
         self.tail.extend(rest);
@@ -340,11 +326,8 @@ impl Capture {
     pub fn read_new(&self, cursor: &mut Cursor) -> Chunk {
         let from = cursor.0.min(self.total_bytes);
         // The newest bytes are the tail, or head and tail together while nothing has been dropped.
-        let kept: Vec<u8> = if self.dropped() {
-            self.tail.iter().copied().collect()
-        } else {
-            self.contiguous()
-        };
+        let kept: Vec<u8> =
+            if self.dropped() { self.tail.iter().copied().collect() } else { self.contiguous() };
         let fresh = usize::try_from(self.total_bytes - from).unwrap_or(usize::MAX);
         let mut raw = kept.get(kept.len().saturating_sub(fresh)..).unwrap_or_default();
         if fresh > kept.len() {
@@ -458,18 +441,11 @@ impl SpillState {
             .suffix(".log")
             .tempfile_in(&spill.directory);
         match made {
-            Ok(file) => Self::Open {
-                file,
-                written: 0,
-                max_bytes: spill.max_bytes,
-            },
+            Ok(file) => Self::Open { file, written: 0, max_bytes: spill.max_bytes },
             Err(error) => Self::Failed {
                 file: None,
                 written: 0,
-                error: SpillError::Create {
-                    directory: spill.directory.clone(),
-                    reason: error.to_string(),
-                },
+                error: SpillError::Create { directory: spill.directory.clone(), reason: error.to_string() },
             },
         }
     }
@@ -477,38 +453,21 @@ impl SpillState {
     fn write(&mut self, bytes: &[u8]) {
         let state = std::mem::replace(self, Self::Off);
         *self = match state {
-            Self::Open {
-                mut file,
-                mut written,
-                max_bytes,
-            } => {
+            Self::Open { mut file, mut written, max_bytes } => {
                 let room = usize::try_from(max_bytes.saturating_sub(written)).unwrap_or(usize::MAX);
                 let (now, beyond) = bytes.split_at(bytes.len().min(room));
                 let result = write_counted(file.as_file_mut(), now, &mut written);
                 let path = || file.path().to_owned();
                 let error = match result {
-                    Err(error) => Some(SpillError::Write {
-                        path: path(),
-                        written,
-                        reason: error.to_string(),
-                    }),
-                    Ok(()) if !beyond.is_empty() => Some(SpillError::Limit {
-                        path: path(),
-                        written,
-                    }),
+                    Err(error) => {
+                        Some(SpillError::Write { path: path(), written, reason: error.to_string() })
+                    }
+                    Ok(()) if !beyond.is_empty() => Some(SpillError::Limit { path: path(), written }),
                     Ok(()) => None,
                 };
                 match error {
-                    None => Self::Open {
-                        file,
-                        written,
-                        max_bytes,
-                    },
-                    Some(error) => Self::Failed {
-                        file: Some(file),
-                        written,
-                        error,
-                    },
+                    None => Self::Open { file, written, max_bytes },
+                    Some(error) => Self::Failed { file: Some(file), written, error },
                 }
             }
             other @ (Self::Off | Self::Waiting(_) | Self::Failed { .. }) => other,
@@ -526,14 +485,7 @@ impl SpillState {
             Some(Ok((_, path))) => (Some(path), error),
             Some(Err(failed)) => {
                 let path = failed.file.path().to_owned();
-                (
-                    None,
-                    Some(SpillError::Write {
-                        path,
-                        written,
-                        reason: failed.error.to_string(),
-                    }),
-                )
+                (None, Some(SpillError::Write { path, written, reason: failed.error.to_string() }))
             }
         }
     }
@@ -614,11 +566,7 @@ pub fn render(captured: &Captured, stream: Stream) -> String {
         captured.total_lines
     );
     if let Some(path) = &captured.spill {
-        let how = if captured.spill_error.is_some() {
-            "incomplete output"
-        } else {
-            "full output"
-        };
+        let how = if captured.spill_error.is_some() { "incomplete output" } else { "full output" };
         let _ = write!(text, "; {how}: {}", path.display());
     }
     if let Some(error) = &captured.spill_error {
@@ -706,11 +654,7 @@ fn suffix(raw: &[u8], limit: Limit) -> Piece {
         before += character.len_utf8();
         raw_before += length;
     }
-    Piece {
-        text: text.get(start..).unwrap_or_default().to_owned(),
-        raw: raw.len() - raw_before,
-        cut: None,
-    }
+    Piece { text: text.get(start..).unwrap_or_default().to_owned(), raw: raw.len() - raw_before, cut: None }
 }
 
 /// Cuts off what may be the end of a character that began before `raw`.
@@ -718,11 +662,7 @@ fn suffix(raw: &[u8], limit: Limit) -> Piece {
 /// A byte that is no continuation byte always begins a character. After three continuation bytes a fourth does too:
 /// no character has more than three.
 fn skip_to_boundary(raw: &[u8]) -> &[u8] {
-    let skip = raw
-        .iter()
-        .take(3)
-        .take_while(|byte| is_continuation(**byte))
-        .count();
+    let skip = raw.iter().take(3).take_while(|byte| is_continuation(**byte)).count();
     raw.get(skip..).unwrap_or_default()
 }
 

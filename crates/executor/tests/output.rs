@@ -37,15 +37,7 @@ fn one_more_character_or_line_is_cut_and_said() {
     let cut = shell(&"é".repeat(10_241));
     assert_eq!(cut.head, "é".repeat(10_240));
     assert_eq!(cut.cut, Some(CutBy::Characters(10_240)));
-    assert_eq!(
-        (
-            cut.omitted_bytes,
-            cut.omitted_lines,
-            cut.total_bytes,
-            cut.total_lines
-        ),
-        (2, 1, 20_482, 1)
-    );
+    assert_eq!((cut.omitted_bytes, cut.omitted_lines, cut.total_bytes, cut.total_lines), (2, 1, 20_482, 1));
     assert!(
         render(&cut, Stream::Stdout)
             .ends_with("\n[stdout truncated to 10240 characters; 20482 bytes, 1 lines in total]")
@@ -54,10 +46,7 @@ fn one_more_character_or_line_is_cut_and_said() {
     let cut = shell(&format!("{}y", "x\n".repeat(256)));
     assert_eq!(cut.head, "x\n".repeat(256));
     assert_eq!(cut.cut, Some(CutBy::Lines(256)));
-    assert_eq!(
-        (cut.omitted_bytes, cut.omitted_lines, cut.total_lines),
-        (1, 1, 257)
-    );
+    assert_eq!((cut.omitted_bytes, cut.omitted_lines, cut.total_lines), (1, 1, 257));
     assert!(
         render(&cut, Stream::Stderr)
             .ends_with("x\n[stderr truncated to 256 lines; 513 bytes, 257 lines in total]")
@@ -84,15 +73,8 @@ fn bytes_that_are_no_text_are_replaced_and_nul_is_kept() {
 // contract: S22, P10
 #[test]
 fn head_and_tail_share_the_budget_and_the_gap_is_counted() {
-    let text = (1..=30_000)
-        .map(|number| number.to_string() + "\n")
-        .collect::<Vec<_>>()
-        .concat();
-    let mode = OutputMode {
-        keep: Keep::HeadAndTail,
-        max_lines: Some(10),
-        ..OutputMode::default()
-    };
+    let text = (1..=30_000).map(|number| number.to_string() + "\n").collect::<Vec<_>>().concat();
+    let mode = OutputMode { keep: Keep::HeadAndTail, max_lines: Some(10), ..OutputMode::default() };
     let captured = capture(&mode, &[text.as_bytes()]);
     assert_eq!(captured.head, "1\n2\n3\n4\n5\n");
     assert_eq!(captured.tail, "29996\n29997\n29998\n29999\n30000\n");
@@ -120,17 +102,10 @@ fn head_and_tail_share_the_budget_and_the_gap_is_counted() {
 fn what_fits_is_whole_even_when_the_halves_are_uneven() {
     // Five empty lines use up the head's lines with five characters; the tail needs more than half of the rest.
     let text = format!("\n\n\n\n\n{}", "x".repeat(90));
-    let mode = OutputMode {
-        keep: Keep::HeadAndTail,
-        max_chars: 100,
-        max_lines: Some(10),
-        ..OutputMode::default()
-    };
+    let mode =
+        OutputMode { keep: Keep::HeadAndTail, max_chars: 100, max_lines: Some(10), ..OutputMode::default() };
     let captured = capture(&mode, &[text.as_bytes()]);
-    assert_eq!(
-        (captured.head, captured.tail, captured.cut),
-        (text, String::new(), None)
-    );
+    assert_eq!((captured.head, captured.tail, captured.cut), (text, String::new(), None));
 }
 
 // contract: S23
@@ -150,10 +125,7 @@ fn after_a_timeout_the_tail_can_be_had_instead() {
 #[test]
 fn two_million_lines_and_one_huge_line_are_counted_to_the_byte() {
     let mut lines = Capture::new(&OutputMode::default(), Stream::Stdout);
-    let mode = OutputMode {
-        keep: Keep::HeadAndTail,
-        ..OutputMode::default()
-    };
+    let mode = OutputMode { keep: Keep::HeadAndTail, ..OutputMode::default() };
     let mut line = Capture::new(&mode, Stream::Stdout);
     let block = "0123456789abcde\n".repeat(4096);
     let solid = vec![b'x'; 65_536];
@@ -228,14 +200,8 @@ fn a_spill_that_cannot_be_made_is_reported_and_the_capture_goes_on() {
     let mut capture = Capture::new(&spilling(&directory.path().join("absent")), Stream::Stdout);
     capture.push(&b"y\n".repeat(100_000));
     let captured = capture.finish();
-    assert_eq!(
-        (captured.total_lines, captured.head.as_str()),
-        (100_000, "y\ny\n")
-    );
-    assert!(
-        matches!(captured.spill_error, Some(SpillError::Create { .. })),
-        "{captured:?}"
-    );
+    assert_eq!((captured.total_lines, captured.head.as_str()), (100_000, "y\ny\n"));
+    assert!(matches!(captured.spill_error, Some(SpillError::Create { .. })), "{captured:?}");
     assert!(render(&captured, Stream::Stdout).contains("failed to create an output file in"));
 }
 
@@ -243,20 +209,14 @@ fn a_spill_that_cannot_be_made_is_reported_and_the_capture_goes_on() {
 #[test]
 fn a_spill_ends_at_its_limit() {
     let directory = tempfile::tempdir().unwrap();
-    let mode = OutputMode {
-        spill_limit: 1000,
-        ..spilling(directory.path())
-    };
+    let mode = OutputMode { spill_limit: 1000, ..spilling(directory.path()) };
     let mut capture = Capture::new(&mode, Stream::Stdout);
     capture.push(&b"y\n".repeat(100_000));
     capture.push(b"more\n");
     let captured = capture.finish();
     let path = captured.spill.unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), b"y\n".repeat(500));
-    assert_eq!(
-        captured.spill_error,
-        Some(SpillError::Limit { path, written: 1000 })
-    );
+    assert_eq!(captured.spill_error, Some(SpillError::Limit { path, written: 1000 }));
     assert_eq!(captured.total_lines, 100_001);
 }
 
@@ -296,35 +256,19 @@ fn a_full_disk_is_reported_and_the_capture_goes_on() {
 // contract: P16
 #[test]
 fn polling_gives_what_is_new_and_says_what_it_skipped() {
-    let mode = OutputMode {
-        keep: Keep::HeadAndTail,
-        max_chars: 10,
-        max_lines: Some(100),
-        ..OutputMode::default()
-    };
+    let mode =
+        OutputMode { keep: Keep::HeadAndTail, max_chars: 10, max_lines: Some(100), ..OutputMode::default() };
     let mut capture = Capture::new(&mode, Stream::Stdout);
     let mut cursor = Cursor::default();
     capture.push(b"one\n");
-    assert_eq!(
-        capture.read_new(&mut cursor),
-        Chunk {
-            text: "one\n".into(),
-            skipped_bytes: 0
-        }
-    );
+    assert_eq!(capture.read_new(&mut cursor), Chunk { text: "one\n".into(), skipped_bytes: 0 });
     assert_eq!(capture.read_new(&mut cursor), Chunk::default());
     capture.push("tw€".as_bytes().get(..3).unwrap());
     assert_eq!(capture.read_new(&mut cursor).text, "tw");
     capture.push("€".as_bytes().get(1..).unwrap());
     assert_eq!(capture.read_new(&mut cursor).text, "€");
     capture.push("0123456789abcdef".repeat(1000).as_bytes());
-    assert_eq!(
-        capture.read_new(&mut cursor),
-        Chunk {
-            text: "6789abcdef".into(),
-            skipped_bytes: 15_990
-        }
-    );
+    assert_eq!(capture.read_new(&mut cursor), Chunk { text: "6789abcdef".into(), skipped_bytes: 15_990 });
     capture.push(b"\xe2\x82");
     assert_eq!(capture.read_new(&mut cursor), Chunk::default());
     capture.close();
@@ -362,12 +306,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 
 /// Modes with small budgets, zero among them.
 fn modes(keeps: &'static [Keep]) -> impl Strategy<Value = OutputMode> {
-    (
-        prop::sample::select(keeps),
-        0..40_usize,
-        prop::option::of(0..12_usize),
-        prop::option::of(0..60_usize),
-    )
+    (prop::sample::select(keeps), 0..40_usize, prop::option::of(0..12_usize), prop::option::of(0..60_usize))
         .prop_map(|(keep, max_chars, max_lines, max_bytes)| OutputMode {
             keep,
             max_chars,
@@ -507,20 +446,12 @@ proptest! {
 fn gigabytes_leave_memory_flat() {
     let status = || {
         let text = std::fs::read_to_string("/proc/self/status").unwrap();
-        let line = text
-            .lines()
-            .find(|line| line.starts_with("VmHWM:"))
-            .unwrap()
-            .to_owned();
+        let line = text.lines().find(|line| line.starts_with("VmHWM:")).unwrap().to_owned();
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
     };
     let block = "y\n".repeat(32 * 1024);
-    let mode = OutputMode {
-        keep: Keep::HeadAndTail,
-        max_chars: 100_000,
-        max_lines: None,
-        ..OutputMode::default()
-    };
+    let mode =
+        OutputMode { keep: Keep::HeadAndTail, max_chars: 100_000, max_lines: None, ..OutputMode::default() };
     let mut capture = Capture::new(&mode, Stream::Stdout);
     let before = status();
     let rounds = 2 * 1024 * 1024 * 1024 / block.len() as u64;

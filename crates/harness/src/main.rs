@@ -1,2 +1,4 @@
 //! The `harness` program.
-fn main() {}
+fn main() -> std::process::ExitCode {
+    cmdgate_harness::cli::main()
+}

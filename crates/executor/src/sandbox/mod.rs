@@ -135,19 +135,12 @@ impl PathList {
     /// The built-in protected names, relative to every writable root: what an editor, a shell, git or an agent
     /// would execute or be configured by. `*` at the end of a name matches the rest of it.
     pub fn default_protected() -> Self {
-        Self {
-            entries: crate::plan::PROTECTED
-                .iter()
-                .map(|&name| name.to_owned())
-                .collect(),
-        }
+        Self { entries: crate::plan::PROTECTED.iter().map(|&name| name.to_owned()).collect() }
     }
 
     /// The built-in secrets: `~/` is the user's home, the rest are absolute paths.
     pub fn default_hidden() -> Self {
-        Self {
-            entries: crate::plan::SECRETS.iter().map(|&name| name.to_owned()).collect(),
-        }
+        Self { entries: crate::plan::SECRETS.iter().map(|&name| name.to_owned()).collect() }
     }
 
     /// Adds an entry.
@@ -234,18 +227,11 @@ impl Sandbox {
 
     /// The project may be written, save for the protected paths; no network.
     pub fn workspace_write() -> Self {
-        Self {
-            mode: Mode::WorkspaceWrite,
-            ..Self::default()
-        }
+        Self { mode: Mode::WorkspaceWrite, ..Self::default() }
     }
 
     /// No sandbox: the explicit opt-out.
     pub fn danger_full_access() -> Self {
-        Self {
-            mode: Mode::DangerFullAccess,
-            network: Network::On,
-            ..Self::default()
-        }
+        Self { mode: Mode::DangerFullAccess, network: Network::On, ..Self::default() }
     }
 }

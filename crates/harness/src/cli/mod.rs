@@ -1,0 +1,36 @@
+//! The command line: one file a subcommand.
+
+mod classify;
+mod place;
+
+use crate::exit::Exit;
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Judge, decide, confine and record the commands of a coding agent.
+#[derive(Debug, Parser)]
+#[command(name = "harness", version, about, long_about = None, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Classify(classify::Args),
+}
+
+/// Runs the program with the process's own arguments.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let exit = match cli.command {
+        Command::Classify(args) => classify::run(&args),
+    };
+    exit.into()
+}
+
+/// Prints an error with what to do about it, and gives back the exit.
+fn fail(exit: Exit, message: impl std::fmt::Display) -> Exit {
+    anstream::eprintln!("harness: {message}");
+    exit
+}

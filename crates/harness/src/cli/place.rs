@@ -1,0 +1,43 @@
+//! Where a command would run: `--root`, `--cwd`, `--grammar`.
+
+use clap::ValueEnum;
+use cmdgate_classifier::Grammar;
+use std::path::{Component, Path, PathBuf};
+
+/// `--grammar`
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum GrammarName {
+    /// One pipeline of simple commands.
+    Pipeline,
+    /// Sequences, redirections, loops and simple expansions as well.
+    Sequence,
+}
+
+impl From<GrammarName> for Grammar {
+    fn from(name: GrammarName) -> Self {
+        match name {
+            GrammarName::Pipeline => Self::Pipeline,
+            GrammarName::Sequence => Self::Sequence,
+        }
+    }
+}
+
+/// The enclosing git repository of `directory`, or `directory` itself.
+pub(crate) fn enclosing_repository(directory: &Path) -> PathBuf {
+    directory.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(directory).to_path_buf()
+}
+
+/// `path` made absolute by text alone: joined to the current directory, `.` dropped and `..` cancelled.
+pub(crate) fn absolute(current: &Path, path: &Path) -> PathBuf {
+    let mut absolute = PathBuf::new();
+    for component in current.join(path).components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                absolute.pop();
+            }
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => absolute.push(component),
+        }
+    }
+    absolute
+}
