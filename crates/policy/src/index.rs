@@ -1,0 +1,330 @@
+//! Finding the few rules that can match a target among many thousands.
+//!
+//! Every pattern that is not plain text or all wildcards has literal stretches that each matching text
+//! contains. One automaton looks for one stretch of every pattern, the one that the fewest other patterns
+//! share; only where it turns up is the pattern itself tried. Plain texts are looked up in a table. The
+//! search runs on case-folded text, the trial decides about case.
+
+use crate::act::{Act, Effect};
+use crate::glob::{Glob, fold};
+use crate::instant::Timestamp;
+use crate::layer::Layer;
+use crate::rule::Rule;
+use crate::target::{Form, Forms};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use std::collections::HashMap;
+
+/// The longest stretch the automaton looks for, in bytes: longer ones cost memory and tell little more.
+const MAX_STRETCH: usize = 32;
+
+/// The rules of a stack of layers, compiled.
+#[derive(Debug)]
+pub(crate) struct Index {
+    acts: [ActIndex; 4],
+}
+
+#[derive(Debug, Default)]
+struct ActIndex {
+    /// In the order of layers and rules, so that the lowest of several is the one to name.
+    entries: Vec<Entry>,
+    /// By folded text: the patterns that match only that.
+    exact: HashMap<Box<str>, Vec<u32>>,
+    finder: Option<AhoCorasick>,
+    /// For each stretch of `finder`, the entries that contain it.
+    by_stretch: Vec<Vec<u32>>,
+    /// Entries without any literal stretch.
+    always: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    layer: u32,
+    rule: u32,
+    effect: Effect,
+    /// Counts only where it makes the answer stricter.
+    tighten_only: bool,
+    expires: Option<Timestamp>,
+    glob: Glob,
+    folded: Option<Glob>,
+    except: Box<[(Glob, Option<Glob>)]>,
+}
+
+/// A rule that matched.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hit {
+    entry: u32,
+    pub(crate) layer: usize,
+    pub(crate) rule: usize,
+    pub(crate) form: usize,
+}
+
+/// The rules to name for each way that a target can be answered.
+#[derive(Debug, Default)]
+pub(crate) struct Hits {
+    pub(crate) deny: Option<Hit>,
+    pub(crate) ask: Option<Hit>,
+    pub(crate) allow: Option<Hit>,
+    /// An ask that may turn an allow into an ask, and may not turn a deny into one.
+    pub(crate) tightening_ask: Option<Hit>,
+}
+
+impl Index {
+    pub(crate) fn new(layers: &[Layer]) -> Self {
+        Self {
+            acts: Act::ALL.map(|act| ActIndex::new(act, layers)),
+        }
+    }
+
+    fn act(&self, act: Act) -> &ActIndex {
+        let [read, write, exec, net] = &self.acts;
+        match act {
+            Act::Read => read,
+            Act::Write => write,
+            Act::Exec => exec,
+            Act::Net => net,
+        }
+    }
+
+    /// The rules to name. Without a time, a rule that ends may only tighten: it may have ended already.
+    pub(crate) fn look_up(&self, act: Act, forms: &Forms<'_>, now: Option<Timestamp>) -> Hits {
+        let index = self.act(act);
+        let mut hits = Hits::default();
+        for (position, form) in forms.all().iter().enumerate() {
+            index.candidates(&form.scan, |id| {
+                let Some(entry) = index.entries.get(id as usize) else {
+                    return;
+                };
+                // Once something is denied, only an earlier deny is worth a look.
+                if hits
+                    .deny
+                    .is_some_and(|deny| entry.effect != Effect::Deny || deny.entry <= id)
+                {
+                    return;
+                }
+                let Some(firm) = entry.matches(form, now) else {
+                    return;
+                };
+                let slot = match entry.effect {
+                    Effect::Deny => &mut hits.deny,
+                    Effect::Ask if firm => &mut hits.ask,
+                    Effect::Ask => &mut hits.tightening_ask,
+                    Effect::Allow if firm => &mut hits.allow,
+                    Effect::Allow => return,
+                };
+                if slot.is_none_or(|known| id < known.entry) {
+                    let (layer, rule) = (entry.layer as usize, entry.rule as usize);
+                    *slot = Some(Hit {
+                        entry: id,
+                        layer,
+                        rule,
+                        form: position,
+                    });
+                }
+            });
+        }
+        hits
+    }
+
+    /// Every rule that matches, in order, once each.
+    pub(crate) fn all(&self, act: Act, forms: &Forms<'_>, now: Option<Timestamp>) -> Vec<Hit> {
+        let index = self.act(act);
+        let mut hits: Vec<Hit> = Vec::new();
+        for (position, form) in forms.all().iter().enumerate() {
+            index.candidates(&form.scan, |id| {
+                let Some(entry) = index.entries.get(id as usize) else {
+                    return;
+                };
+                if entry
+                    .matches(form, now)
+                    .is_some_and(|firm| firm || entry.effect != Effect::Allow)
+                {
+                    let (layer, rule) = (entry.layer as usize, entry.rule as usize);
+                    hits.push(Hit {
+                        entry: id,
+                        layer,
+                        rule,
+                        form: position,
+                    });
+                }
+            });
+        }
+        hits.sort_by_key(|hit| (hit.layer, hit.rule, hit.form));
+        hits.dedup_by_key(|hit| (hit.layer, hit.rule));
+        hits
+    }
+}
+
+impl Entry {
+    fn new(layer: &Layer, rule: &Rule, place: (u32, u32)) -> Vec<Self> {
+        let broken = rule.problem().is_some();
+        if rule.effect == Effect::Allow && (layer.tighten_only || broken) {
+            return Vec::new();
+        }
+        // A rule that cannot be read covers all of its act: nobody knows what it was to hold back.
+        let (globs, except) = if broken {
+            (crate::Pattern::lenient("*").compile(rule.act), Vec::new())
+        } else {
+            let except = rule
+                .except
+                .iter()
+                .flat_map(|pattern| pattern.compile(rule.act))
+                .collect();
+            (rule.pattern.compile(rule.act), except)
+        };
+        let entry = |(glob, folded)| Self {
+            layer: place.0,
+            rule: place.1,
+            effect: rule.effect,
+            tighten_only: layer.tighten_only || broken,
+            expires: rule.expires,
+            glob,
+            folded,
+            except: except.clone().into(),
+        };
+        globs.into_iter().map(entry).collect()
+    }
+
+    /// Whether the rule speaks about this spelling, and if so whether firmly: only what is firm may loosen.
+    fn matches(&self, spelling: &Form<'_>, now: Option<Timestamp>) -> Option<bool> {
+        let mut firm = !self.tighten_only && !spelling.loose;
+        match (self.expires, now) {
+            (Some(end), Some(now)) if now >= end => return None,
+            (Some(_), None) => firm = false,
+            (Some(_) | None, Some(_)) | (None, None) => {}
+        }
+        if !self.glob.matches(&spelling.text) {
+            firm = false;
+            if !self
+                .folded
+                .as_ref()
+                .unwrap_or(&self.glob)
+                .matches(&spelling.folded)
+            {
+                return None;
+            }
+        }
+        let spared = self.except.iter().any(|(glob, folded)| {
+            // An exception narrows: generously from an allow, and only to the letter from the others.
+            glob.matches(&spelling.text)
+                || self.effect == Effect::Allow && folded.as_ref().unwrap_or(glob).matches(&spelling.folded)
+        });
+        (!spared).then_some(firm)
+    }
+}
+
+impl ActIndex {
+    fn new(act: Act, layers: &[Layer]) -> Self {
+        let mut index = Self::default();
+        for (layer_number, layer) in (0_u32..).zip(layers) {
+            let implied = layer.implied_rules();
+            for (rule_number, rule) in (0_u32..).zip(layer.rules.iter().chain(&implied)) {
+                if rule.act == act {
+                    index
+                        .entries
+                        .extend(Entry::new(layer, rule, (layer_number, rule_number)));
+                }
+            }
+        }
+        index.build();
+        index
+    }
+
+    fn build(&mut self) {
+        let mut shared: HashMap<Box<str>, u32> = HashMap::new();
+        let mut stretches_of: Vec<(u32, Vec<Box<str>>)> = Vec::new();
+        for (id, entry) in (0_u32..).zip(&self.entries) {
+            if let Some(text) = entry.glob.exact() {
+                self.exact.entry(fold(text).into()).or_default().push(id);
+                continue;
+            }
+            let mut stretches: Vec<Box<str>> = Vec::new();
+            for part in entry.glob.literal_parts() {
+                let part = fold(&part);
+                stretches.push(first_bytes(&part).into());
+                if part.len() > MAX_STRETCH {
+                    stretches.push(last_bytes(&part).into());
+                }
+            }
+            stretches.sort();
+            stretches.dedup();
+            for stretch in &stretches {
+                *shared.entry(stretch.clone()).or_default() += 1;
+            }
+            stretches_of.push((id, stretches));
+        }
+        let mut numbers: HashMap<Box<str>, usize> = HashMap::new();
+        let mut wanted: Vec<Box<str>> = Vec::new();
+        for (id, stretches) in stretches_of {
+            let rarest = stretches.into_iter().min_by_key(|stretch| {
+                (
+                    shared.get(stretch).copied().unwrap_or_default(),
+                    std::cmp::Reverse(stretch.len()),
+                )
+            });
+            let Some(stretch) = rarest else {
+                self.always.push(id);
+                continue;
+            };
+            let number = *numbers.entry(stretch).or_insert_with_key(|stretch| {
+                wanted.push(stretch.clone());
+                self.by_stretch.push(Vec::new());
+                wanted.len() - 1
+            });
+            if let Some(ids) = self.by_stretch.get_mut(number) {
+                ids.push(id);
+            }
+        }
+        if wanted.is_empty() {
+            return;
+        }
+        let built = AhoCorasick::builder()
+            .match_kind(MatchKind::Standard)
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .build(wanted.iter().map(|stretch| stretch.as_bytes()));
+        if let Ok(finder) = built {
+            self.finder = Some(finder);
+        } else {
+            // Too many patterns for the automaton: slower, and nothing is missed.
+            self.always
+                .extend(std::mem::take(&mut self.by_stretch).into_iter().flatten());
+            self.always.sort_unstable();
+        }
+    }
+
+    fn candidates(&self, text: &str, mut visit: impl FnMut(u32)) {
+        for &id in self.exact.get(text).into_iter().flatten() {
+            visit(id);
+        }
+        for &id in &self.always {
+            visit(id);
+        }
+        if let Some(finder) = &self.finder {
+            for found in finder.find_overlapping_iter(text) {
+                for &id in self
+                    .by_stretch
+                    .get(found.pattern().as_usize())
+                    .into_iter()
+                    .flatten()
+                {
+                    visit(id);
+                }
+            }
+        }
+    }
+}
+
+fn first_bytes(text: &str) -> &str {
+    let end = (0..=MAX_STRETCH.min(text.len()))
+        .rev()
+        .find(|end| text.is_char_boundary(*end))
+        .unwrap_or(0);
+    text.get(..end).unwrap_or(text)
+}
+
+fn last_bytes(text: &str) -> &str {
+    let start = text.len().saturating_sub(MAX_STRETCH);
+    let start = (start..=text.len())
+        .find(|start| text.is_char_boundary(*start))
+        .unwrap_or(0);
+    text.get(start..).unwrap_or(text)
+}
