@@ -6,12 +6,20 @@
 
 extern crate alloc;
 
+mod brace;
+mod compound;
 mod error;
+mod heredoc;
+mod parser;
+mod pieces;
 mod script;
 mod span;
+mod token;
 mod word;
+mod words;
 
 pub use error::{ErrorKind, LexError};
+pub use parser::{MAX_DEPTH, MAX_LENGTH, MAX_STAGES};
 pub use script::{
     Assignment, Command, Compound, CompoundKind, Connector, Grammar, List, ListItem, Pipeline, Redirect,
     RedirectKind, Script, Segment,
@@ -25,10 +33,24 @@ pub use word::{Glob, Part, Word, WordValue};
 ///
 /// [`LexError`] for everything that the grammar does not admit.
 pub fn lex(source: &str, grammar: Grammar) -> Result<Script<'_>, LexError> {
-    let _ = grammar;
-    Err(LexError::new(
-        ErrorKind::Syntax,
-        Span::new(0, u32::try_from(source.len()).unwrap_or(u32::MAX)),
-        "not yet",
-    ))
+    let all = Span::new(0, u32::try_from(source.len()).unwrap_or(u32::MAX));
+    if source.len() > MAX_LENGTH {
+        return Err(LexError::new(ErrorKind::TooLarge, all, "longer than a mebibyte"));
+    }
+    if let Some((at, char)) = source
+        .char_indices()
+        .find(|&(_, char)| char.is_control() && char != '\t' && char != '\n')
+    {
+        let end = at + char.len_utf8();
+        let span = Span::new(
+            u32::try_from(at).unwrap_or(u32::MAX),
+            u32::try_from(end).unwrap_or(u32::MAX),
+        );
+        return Err(LexError::new(
+            ErrorKind::ControlCharacter,
+            span,
+            "a control character",
+        ));
+    }
+    parser::Parser::new(source, grammar).script()
 }
