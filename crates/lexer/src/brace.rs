@@ -92,11 +92,7 @@ pub(crate) fn expand<'a>(pieces: &[Piece<'a>], budget: &mut usize) -> Result<Vec
         }
     }
     let words = expand_tokens(&tokens, budget)?;
-    Ok(words
-        .into_iter()
-        .map(literal)
-        .filter(|word| !word.is_empty())
-        .collect())
+    Ok(words.into_iter().map(literal).filter(|word| !word.is_empty()).collect())
 }
 
 /// The pieces of a result, its left-over braces and commas plain text again.
@@ -132,11 +128,7 @@ fn expand_tokens<'a>(tokens: &[Token<'a>], budget: &mut usize) -> Result<Words<'
         let (inside, rest) = after.split_at_checked(close).unwrap_or((after, &[]));
         let rest = rest.get(1..).unwrap_or(&[]);
         let middle = alternatives(inside, budget)?;
-        let tail = if rest.is_empty() {
-            vec![Vec::new()]
-        } else {
-            expand_tokens(rest, budget)?
-        };
+        let tail = if rest.is_empty() { vec![Vec::new()] } else { expand_tokens(rest, budget)? };
         if middle.len() * tail.len() > MAX_RESULTS {
             return Err(Refusal::TooLarge);
         }
@@ -224,11 +216,7 @@ fn alternatives<'a>(inside: &[Token<'a>], budget: &mut usize) -> Result<Words<'a
             words.push(vec![Token::Other(Piece::Made(text))]);
         }
     }
-    if words.len() > MAX_RESULTS {
-        Err(Refusal::TooLarge)
-    } else {
-        Ok(words)
-    }
+    if words.len() > MAX_RESULTS { Err(Refusal::TooLarge) } else { Ok(words) }
 }
 
 /// The members of a sequence.
@@ -250,9 +238,9 @@ fn members(sequence: Sequence, budget: &mut usize) -> Result<Vec<String>, Refusa
             let value = from.saturating_add(signed.saturating_mul(index));
             match sequence {
                 Sequence::Numbers { width, .. } => format!("{value:0width$}"),
-                Sequence::Letters { .. } => u8::try_from(value)
-                    .map(|byte| char::from(byte).into())
-                    .unwrap_or_default(),
+                Sequence::Letters { .. } => {
+                    u8::try_from(value).map(|byte| char::from(byte).into()).unwrap_or_default()
+                }
             }
         })
         .collect())

@@ -63,11 +63,7 @@ impl<'a> Parser<'a> {
             end = self.pos;
         }
         self.pos = end;
-        Ok(Command::Compound(Compound {
-            kind,
-            redirects,
-            span: Span::new(offset(start), offset(end)),
-        }))
+        Ok(Command::Compound(Compound { kind, redirects, span: Span::new(offset(start), offset(end)) }))
     }
 
     /// `( … )` or `(( … ))`.
@@ -76,9 +72,7 @@ impl<'a> Parser<'a> {
         self.enter(start)?;
         let kind = if self.peek_second() == Some(b'(') {
             self.pos += 2;
-            let text = self
-                .scan(token::arithmetic)
-                .filter(|_| self.rest().starts_with("))"));
+            let text = self.scan(token::arithmetic).filter(|_| self.rest().starts_with("))"));
             let Some(text) = text else {
                 let message = "only numbers and operators are understood in `(( ))`";
                 return Err(self.error(ErrorKind::Expansion, start, start + 2, message));
@@ -140,11 +134,7 @@ impl<'a> Parser<'a> {
         self.pos += 2;
         let body = self.list(Stop::Done, start)?;
         self.pos += 4;
-        Ok(CompoundKind::While {
-            until,
-            condition,
-            body,
-        })
+        Ok(CompoundKind::While { until, condition, body })
     }
 
     fn for_loop(&mut self) -> Result<CompoundKind<'a>, LexError> {
@@ -152,9 +142,7 @@ impl<'a> Parser<'a> {
         self.pos += 3;
         self.blanks();
         let name_start = self.pos;
-        let name = self
-            .scan(token::name)
-            .filter(|_| matches!(self.peek(), Some(b' ' | b'\t' | b'\n')));
+        let name = self.scan(token::name).filter(|_| matches!(self.peek(), Some(b' ' | b'\t' | b'\n')));
         let Some(name) = name else {
             return Err(self.error(
                 ErrorKind::Syntax,
@@ -198,12 +186,7 @@ impl<'a> Parser<'a> {
         self.expect_keyword(Keyword::Do, "do", "this loop has no `do`")?;
         let body = self.list(Stop::Done, start)?;
         self.pos += 4;
-        Ok(CompoundKind::For {
-            name,
-            name_span,
-            words,
-            body,
-        })
+        Ok(CompoundKind::For { name, name_span, words, body })
     }
 
     fn case(&mut self) -> Result<CompoundKind<'a>, LexError> {
@@ -231,11 +214,7 @@ impl<'a> Parser<'a> {
                 self.blanks();
                 let pattern = self.operand(Context::Pattern)?;
                 if pattern.literal() == Some("esac") {
-                    return Err(LexError::new(
-                        ErrorKind::Syntax,
-                        pattern.span,
-                        "`esac` as a pattern",
-                    ));
+                    return Err(LexError::new(ErrorKind::Syntax, pattern.span, "`esac` as a pattern"));
                 }
                 patterns.push(pattern);
                 self.blanks();
@@ -248,11 +227,7 @@ impl<'a> Parser<'a> {
             self.pos += 1;
             self.newlines()?;
             let empty = self.rest().starts_with(";;") || self.keyword() == Some(Keyword::Esac);
-            let body = if empty {
-                None
-            } else {
-                Some(self.list(Stop::Arm, start)?)
-            };
+            let body = if empty { None } else { Some(self.list(Stop::Arm, start)?) };
             arms.push((patterns, body));
             if self.rest().starts_with(";;") {
                 if self.rest().starts_with(";;&") {
@@ -290,12 +265,7 @@ impl<'a> Parser<'a> {
         self.test_or(start, &mut words)?;
         self.blanks();
         if self.keyword() != Some(Keyword::CloseTest) {
-            return Err(self.error(
-                ErrorKind::Syntax,
-                start,
-                self.pos + 1,
-                "this test is not understood",
-            ));
+            return Err(self.error(ErrorKind::Syntax, start, self.pos + 1, "this test is not understood"));
         }
         self.pos += 2;
         Ok(CompoundKind::Conditional(words))
@@ -307,10 +277,7 @@ impl<'a> Parser<'a> {
         self.pos += length;
         let text = self.slice(start, self.pos);
         let span = Span::new(offset(start), offset(self.pos));
-        words.push(Word {
-            span,
-            value: WordValue::Literal(Cow::Borrowed(text)),
-        });
+        words.push(Word { span, value: WordValue::Literal(Cow::Borrowed(text)) });
     }
 
     fn test_or(&mut self, start: usize, words: &mut Vec<Word<'a>>) -> Result<(), LexError> {
@@ -373,11 +340,7 @@ impl<'a> Parser<'a> {
                 if self.keyword() == Some(Keyword::CloseTest) {
                     return Ok(());
                 }
-                let length = self
-                    .rest()
-                    .bytes()
-                    .position(token::ends_word)
-                    .unwrap_or(self.rest().len());
+                let length = self.rest().bytes().position(token::ends_word).unwrap_or(self.rest().len());
                 let context = match self.slice(at, at + length) {
                     "=" | "==" | "!=" | "=~" => Context::Pattern,
                     "-ef" | "-nt" | "-ot" | "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" => Context::Operand,

@@ -59,21 +59,13 @@ pub struct LexError {
 impl LexError {
     /// An error of `kind` at `span`.
     pub fn new(kind: ErrorKind, span: Span, message: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            kind,
-            span,
-            message: message.into(),
-        }
+        Self { kind, span, message: message.into() }
     }
 }
 
 impl fmt::Display for LexError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} (bytes {} to {})",
-            self.message, self.span.start, self.span.end
-        )
+        write!(f, "{} (bytes {} to {})", self.message, self.span.start, self.span.end)
     }
 }
 

@@ -45,26 +45,13 @@ impl<'a> Parser<'a> {
             ));
         }
         let index = self.bodies.len();
-        self.pending.push(Pending {
-            delimiter,
-            tabs,
-            quoted,
-            span,
-            index,
-        });
+        self.pending.push(Pending { delimiter, tabs, quoted, span, index });
         if self.pending.len() > MAX_PENDING {
-            return Err(LexError::new(
-                ErrorKind::TooLarge,
-                span,
-                "too many here-documents in one line",
-            ));
+            return Err(LexError::new(ErrorKind::TooLarge, span, "too many here-documents in one line"));
         }
         self.bodies.push(None);
         let place = offset(index);
-        let body = Word {
-            span: Span::new(place, place),
-            value: WordValue::Literal(Cow::Borrowed("")),
-        };
+        let body = Word { span: Span::new(place, place), value: WordValue::Literal(Cow::Borrowed("")) };
         Ok(RedirectKind::HereDocument { body, quoted })
     }
 
@@ -100,20 +87,12 @@ impl<'a> Parser<'a> {
         let mut lines: Vec<(usize, usize)> = Vec::new();
         let end = loop {
             let line_start = self.pos;
-            let scanned = if self.pos < self.end {
-                self.scan(token::line)
-            } else {
-                None
-            };
+            let scanned = if self.pos < self.end { self.scan(token::line) } else { None };
             let Some((line, _)) = scanned else {
                 let message = "this here-document has no line that ends it";
                 return Err(LexError::new(ErrorKind::Syntax, document.span, message));
             };
-            let text = if document.tabs {
-                line.trim_start_matches('\t')
-            } else {
-                line
-            };
+            let text = if document.tabs { line.trim_start_matches('\t') } else { line };
             if text == document.delimiter {
                 break line_start;
             }

@@ -37,20 +37,12 @@ pub fn lex(source: &str, grammar: Grammar) -> Result<Script<'_>, LexError> {
     if source.len() > MAX_LENGTH {
         return Err(LexError::new(ErrorKind::TooLarge, all, "longer than a mebibyte"));
     }
-    if let Some((at, char)) = source
-        .char_indices()
-        .find(|&(_, char)| char.is_control() && char != '\t' && char != '\n')
+    if let Some((at, char)) =
+        source.char_indices().find(|&(_, char)| char.is_control() && char != '\t' && char != '\n')
     {
         let end = at + char.len_utf8();
-        let span = Span::new(
-            u32::try_from(at).unwrap_or(u32::MAX),
-            u32::try_from(end).unwrap_or(u32::MAX),
-        );
-        return Err(LexError::new(
-            ErrorKind::ControlCharacter,
-            span,
-            "a control character",
-        ));
+        let span = Span::new(u32::try_from(at).unwrap_or(u32::MAX), u32::try_from(end).unwrap_or(u32::MAX));
+        return Err(LexError::new(ErrorKind::ControlCharacter, span, "a control character"));
     }
     parser::Parser::new(source, grammar).script()
 }

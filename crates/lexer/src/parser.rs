@@ -201,19 +201,11 @@ impl<'a> Parser<'a> {
     }
 
     pub(crate) fn peek(&self) -> Option<u8> {
-        if self.pos < self.end {
-            self.source.as_bytes().get(self.pos).copied()
-        } else {
-            None
-        }
+        if self.pos < self.end { self.source.as_bytes().get(self.pos).copied() } else { None }
     }
 
     pub(crate) fn peek_second(&self) -> Option<u8> {
-        if self.pos + 1 < self.end {
-            self.source.as_bytes().get(self.pos + 1).copied()
-        } else {
-            None
-        }
+        if self.pos + 1 < self.end { self.source.as_bytes().get(self.pos + 1).copied() } else { None }
     }
 
     /// The text up to the first byte that `stop` wants, which must be ASCII.
@@ -301,11 +293,7 @@ impl<'a> Parser<'a> {
         let bytes = self.rest().as_bytes();
         let possible =
             |byte: u8| byte.is_ascii_lowercase() || matches!(byte, b'{' | b'}' | b'[' | b']' | b'!');
-        let length = bytes
-            .iter()
-            .take(Keyword::LONGEST + 1)
-            .take_while(|&&byte| possible(byte))
-            .count();
+        let length = bytes.iter().take(Keyword::LONGEST + 1).take_while(|&&byte| possible(byte)).count();
         if bytes.get(length).is_some_and(|&byte| !token::ends_word(byte)) {
             return None;
         }
@@ -397,11 +385,7 @@ impl<'a> Parser<'a> {
                 }
                 if items.is_empty() {
                     let blank = stop == Stop::End && open == 0;
-                    let kind = if blank {
-                        ErrorKind::Empty
-                    } else {
-                        ErrorKind::EmptySegment
-                    };
+                    let kind = if blank { ErrorKind::Empty } else { ErrorKind::EmptySegment };
                     return Err(self.error(kind, open, self.pos, "there is no command here"));
                 }
                 return Ok(List { items });
@@ -419,11 +403,7 @@ impl<'a> Parser<'a> {
                     self.newlines()?;
                 }
                 (Some(b'&'), Some(b'&')) | (Some(b'|'), Some(b'|')) => {
-                    connector = if self.peek() == Some(b'&') {
-                        Connector::And
-                    } else {
-                        Connector::Or
-                    };
+                    connector = if self.peek() == Some(b'&') { Connector::And } else { Connector::Or };
                     self.pos += 2;
                     self.newlines()?;
                 }
@@ -476,12 +456,7 @@ impl<'a> Parser<'a> {
             if self.peek() != Some(b'|') || self.peek_second() == Some(b'|') {
                 self.stages = outside;
                 let span = Span::new(offset(start), offset(end));
-                return Ok(Pipeline {
-                    negated,
-                    timed,
-                    stages,
-                    span,
-                });
+                return Ok(Pipeline { negated, timed, stages, span });
             }
             self.pos += if self.peek_second() == Some(b'&') { 2 } else { 1 };
             let newline = self.newlines()?;
@@ -534,11 +509,7 @@ impl<'a> Parser<'a> {
         loop {
             self.count_stage()?;
             if let Some(keyword) = self.keyword() {
-                let length = self
-                    .rest()
-                    .bytes()
-                    .position(token::ends_word)
-                    .unwrap_or(self.rest().len());
+                let length = self.rest().bytes().position(token::ends_word).unwrap_or(self.rest().len());
                 let time = matches!(keyword, Keyword::Not | Keyword::Time);
                 let message = if time {
                     "a reserved word before a pipeline"
@@ -553,16 +524,8 @@ impl<'a> Parser<'a> {
             let message = match (self.peek(), self.peek_second()) {
                 (None, _) => {
                     let span = Span::new(offset(start), offset(end));
-                    let pipeline = Pipeline {
-                        negated: false,
-                        timed: false,
-                        stages,
-                        span,
-                    };
-                    let items = vec![ListItem {
-                        connector: Connector::Then,
-                        pipeline,
-                    }];
+                    let pipeline = Pipeline { negated: false, timed: false, stages, span };
+                    let items = vec![ListItem { connector: Connector::Then, pipeline }];
                     return Ok(List { items });
                 }
                 (Some(b'|'), Some(b'|')) => "`||` joins commands",
@@ -655,12 +618,7 @@ impl<'a> Parser<'a> {
             return Err(self.error_here(ErrorKind::EmptySegment, "a command is missing here"));
         }
         self.pos = end;
-        Ok(Segment {
-            assignments,
-            words,
-            redirects,
-            span: Span::new(offset(start), offset(end)),
-        })
+        Ok(Segment { assignments, words, redirects, span: Span::new(offset(start), offset(end)) })
     }
 
     /// Refuses words directly before an operator that bash would read together with it.
@@ -669,10 +627,8 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         let raw = self.slice(start, self.pos);
-        let number = words
-            .last()
-            .and_then(Word::literal)
-            .is_some_and(|text| text.bytes().all(|b| b.is_ascii_digit()));
+        let number =
+            words.last().and_then(Word::literal).is_some_and(|text| text.bytes().all(|b| b.is_ascii_digit()));
         if self.continued && number || raw.starts_with('{') {
             let message = "bash would read this word as part of the redirection";
             return Err(self.error(ErrorKind::Syntax, start, self.pos + 1, message));
@@ -684,10 +640,7 @@ impl<'a> Parser<'a> {
     fn assignment(&mut self) -> Result<Option<Assignment<'a>>, LexError> {
         let start = self.pos;
         let rest = self.rest();
-        let length = rest
-            .bytes()
-            .position(|byte| !token::in_name(byte))
-            .unwrap_or(rest.len());
+        let length = rest.bytes().position(|byte| !token::in_name(byte)).unwrap_or(rest.len());
         match rest.as_bytes().get(length) {
             Some(b'=' | b'+') => {}
             Some(b'[') => {
@@ -703,17 +656,11 @@ impl<'a> Parser<'a> {
         let value = match self.peek() {
             Some(b'(') => return Err(self.error(ErrorKind::Construct, start, at + 1, "an array assignment")),
             Some(byte) if !token::ends_word(byte) => self.word(Context::Assignment)?,
-            _ => Word {
-                span: Span::new(offset(at), offset(at)),
-                value: WordValue::Literal(Cow::Borrowed("")),
-            },
+            _ => {
+                Word { span: Span::new(offset(at), offset(at)), value: WordValue::Literal(Cow::Borrowed("")) }
+            }
         };
-        Ok(Some(Assignment {
-            name,
-            append,
-            value,
-            span: Span::new(offset(start), offset(self.pos)),
-        }))
+        Ok(Some(Assignment { name, append, value, span: Span::new(offset(start), offset(self.pos)) }))
     }
 
     // Redirections.
@@ -732,11 +679,7 @@ impl<'a> Parser<'a> {
         let start = self.pos;
         let fd = match self.scan(token::descriptor) {
             None => None,
-            Some(digits) => match digits
-                .parse()
-                .ok()
-                .filter(|_| digits.len() <= 3 && is_canonical(digits))
-            {
+            Some(digits) => match digits.parse().ok().filter(|_| digits.len() <= 3 && is_canonical(digits)) {
                 Some(fd) => Some(fd),
                 None => {
                     return Err(self.error(
@@ -752,16 +695,12 @@ impl<'a> Parser<'a> {
             return Err(self.error(ErrorKind::Construct, start, self.pos + 2, "process substitution"));
         };
         if self.rest().starts_with("\\\n") {
-            return Err(self.error_here(
-                ErrorKind::Syntax,
-                "a continued line directly after a redirection operator",
-            ));
+            return Err(
+                self.error_here(ErrorKind::Syntax, "a continued line directly after a redirection operator")
+            );
         }
         self.blanks();
-        if self
-            .peek()
-            .is_none_or(|byte| token::ends_word(byte) || byte == b'#')
-        {
+        if self.peek().is_none_or(|byte| token::ends_word(byte) || byte == b'#') {
             return Err(self.error(
                 ErrorKind::EmptySegment,
                 start,
@@ -771,22 +710,10 @@ impl<'a> Parser<'a> {
         }
         let kind = match operator {
             Op::Read => RedirectKind::Read(self.target()?),
-            Op::Write => RedirectKind::Write {
-                target: self.target()?,
-                append: false,
-            },
-            Op::Append => RedirectKind::Write {
-                target: self.target()?,
-                append: true,
-            },
-            Op::Both => RedirectKind::WriteBoth {
-                target: self.target()?,
-                append: false,
-            },
-            Op::BothAppend => RedirectKind::WriteBoth {
-                target: self.target()?,
-                append: true,
-            },
+            Op::Write => RedirectKind::Write { target: self.target()?, append: false },
+            Op::Append => RedirectKind::Write { target: self.target()?, append: true },
+            Op::Both => RedirectKind::WriteBoth { target: self.target()?, append: false },
+            Op::BothAppend => RedirectKind::WriteBoth { target: self.target()?, append: true },
             Op::ReadWrite => RedirectKind::ReadWrite(self.target()?),
             Op::HereString => RedirectKind::HereString(self.word(Context::Operand)?),
             Op::HereDocument | Op::HereDocumentTabs => {
@@ -794,19 +721,13 @@ impl<'a> Parser<'a> {
             }
             Op::DuplicateIn | Op::DuplicateOut => self.duplicate(fd, operator == Op::DuplicateOut, start)?,
         };
-        Ok(Redirect {
-            fd,
-            kind,
-            span: Span::new(offset(start), offset(self.pos)),
-        })
+        Ok(Redirect { fd, kind, span: Span::new(offset(start), offset(self.pos)) })
     }
 
     fn target(&mut self) -> Result<Word<'a>, LexError> {
         let start = self.pos;
         let word = self.word(Context::Target)?;
-        let digits = word
-            .literal()
-            .is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        let digits = word.literal().is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
         if matches!(self.peek(), Some(b'<' | b'>'))
             && (digits || self.slice(start, self.pos).starts_with('{'))
         {
@@ -834,10 +755,7 @@ impl<'a> Parser<'a> {
             !odd
         });
         if out && fd.is_none() && file {
-            return Ok(RedirectKind::WriteBoth {
-                target,
-                append: false,
-            });
+            return Ok(RedirectKind::WriteBoth { target, append: false });
         }
         let message = "only a file descriptor or `-` is understood after `>&` and `<&`";
         Err(self.error(ErrorKind::Syntax, start, self.pos, message))

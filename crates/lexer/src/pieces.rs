@@ -93,10 +93,7 @@ pub(crate) fn assemble<'a>(
             Piece::Made(_) | Piece::Quoted(_) => false,
         })
         .filter(|_| context.has_patterns());
-    let mut value = Value {
-        parts: Vec::new(),
-        text: None,
-    };
+    let mut value = Value { parts: Vec::new(), text: None };
     // Bash takes a word for an assignment when it starts with a name; then tildes after `=` and `:` count as well.
     let mut named = context == Context::Assignment;
     let mut tildes = named;

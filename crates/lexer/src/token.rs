@@ -13,10 +13,7 @@ use nom::{IResult, Parser};
 ///
 /// Only space, tab and newline separate words; a carriage return or a no-break space is part of the word.
 pub(crate) const fn ends_word(byte: u8) -> bool {
-    matches!(
-        byte,
-        b' ' | b'\t' | b'\n' | b'|' | b'&' | b';' | b'(' | b')' | b'<' | b'>'
-    )
+    matches!(byte, b' ' | b'\t' | b'\n' | b'|' | b'&' | b';' | b'(' | b')' | b'<' | b'>')
 }
 
 /// Whether `byte` starts something other than plain text inside a word: a quote, an escape or an expansion.
@@ -55,12 +52,7 @@ pub(crate) fn braced_parameter(input: &str) -> IResult<&str, &str> {
 
 /// What may follow `$` without braces: a name, one digit or a special parameter.
 pub(crate) fn bare_parameter(input: &str) -> IResult<&str, &str> {
-    alt((
-        name,
-        recognize(satisfy(|c| c.is_ascii_digit())),
-        recognize(one_of("?#@*$!-")),
-    ))
-    .parse(input)
+    alt((name, recognize(satisfy(|c| c.is_ascii_digit())), recognize(one_of("?#@*$!-")))).parse(input)
 }
 
 /// The operators of redirections, longest first.
@@ -125,11 +117,7 @@ pub(crate) fn comment(input: &str) -> IResult<&str, &str> {
 
 /// One line without its newline, and whether there was one.
 pub(crate) fn line(input: &str) -> IResult<&str, (&str, bool)> {
-    (
-        take_while(|c| c != '\n'),
-        map(opt(char('\n')), |end| end.is_some()),
-    )
-        .parse(input)
+    (take_while(|c| c != '\n'), map(opt(char('\n')), |end| end.is_some())).parse(input)
 }
 
 /// An arithmetic expression made of decimal numbers, operators, parentheses and blanks, up to the parenthesis that
@@ -158,9 +146,7 @@ pub(crate) fn arithmetic(input: &str) -> IResult<&str, &str> {
         }
         other => other == b'\n',
     });
-    let (text, rest) = input
-        .split_at_checked(cut.unwrap_or(input.len()))
-        .unwrap_or((input, ""));
+    let (text, rest) = input.split_at_checked(cut.unwrap_or(input.len())).unwrap_or((input, ""));
     let (_, text) = verify(all_consuming(recognize(many0_count(atom))), |text: &str| {
         text.bytes().any(|b| b.is_ascii_digit())
     })
@@ -174,9 +160,7 @@ pub(crate) fn arithmetic(input: &str) -> IResult<&str, &str> {
 /// word short), `\c` and unknown letters are not.
 pub(crate) fn ansi_c(input: &str) -> IResult<&str, String> {
     fn code(digits: &str, radix: u32) -> Option<char> {
-        let code = u32::from_str_radix(digits, radix)
-            .ok()
-            .filter(|code| (1..0x80).contains(code))?;
+        let code = u32::from_str_radix(digits, radix).ok().filter(|code| (1..0x80).contains(code))?;
         char::from_u32(code)
     }
     let hex = |most| take_while_m_n(1, most, |c: char| c.is_ascii_hexdigit());
@@ -192,27 +176,22 @@ pub(crate) fn ansi_c(input: &str) -> IResult<&str, String> {
             value('\t', char('t')),
             value('\x0b', char('v')),
             one_of("\\'\"?"),
-            map_opt(take_while_m_n(1, 3, |c: char| c.is_digit(8)), |digits| {
-                code(digits, 8)
-            }),
+            map_opt(take_while_m_n(1, 3, |c: char| c.is_digit(8)), |digits| code(digits, 8)),
             map_opt(preceded(char('x'), hex(2)), |digits| code(digits, 16)),
             map_opt(preceded(char('u'), hex(4)), |digits| code(digits, 16)),
             map_opt(preceded(char('U'), hex(8)), |digits| code(digits, 16)),
         )),
     );
     let plain = take_while1(|c| c != '\\' && c != '\'');
-    let (rest, text) = fold_many0(
-        alt((map(plain, Piece::Run), map(escape, Piece::One))),
-        String::new,
-        |mut text, piece| {
+    let (rest, text) =
+        fold_many0(alt((map(plain, Piece::Run), map(escape, Piece::One))), String::new, |mut text, piece| {
             match piece {
                 Piece::Run(run) => text.push_str(run),
                 Piece::One(one) => text.push(one),
             }
             text
-        },
-    )
-    .parse(input)?;
+        })
+        .parse(input)?;
     let (rest, _) = char('\'').parse(rest)?;
     Ok((rest, text))
 }
@@ -262,10 +241,8 @@ pub(crate) fn sequence(input: &str) -> IResult<&str, Sequence> {
         .parse(input)
     }
     fn step(input: &str) -> IResult<&str, u64> {
-        map(opt(preceded(tag(".."), number)), |step| {
-            step.map_or(1, |(step, ..)| step.unsigned_abs().max(1))
-        })
-        .parse(input)
+        map(opt(preceded(tag(".."), number)), |step| step.map_or(1, |(step, ..)| step.unsigned_abs().max(1)))
+            .parse(input)
     }
     fn letter(input: &str) -> IResult<&str, char> {
         satisfy(|c| c.is_ascii_alphabetic()).parse(input)
@@ -274,20 +251,11 @@ pub(crate) fn sequence(input: &str) -> IResult<&str, Sequence> {
         let padded = left.2 || right.2;
         let width = if padded { left.1.max(right.1) } else { 0 };
         let clear = !padded || (left.0 >= 0 && right.0 >= 0);
-        clear.then_some(Sequence::Numbers {
-            from: left.0,
-            to: right.0,
-            step,
-            width,
-        })
+        clear.then_some(Sequence::Numbers { from: left.0, to: right.0, step, width })
     });
     let letters = map_opt((letter, tag(".."), letter, step), |(from, _, to, step)| {
         let same = from.is_ascii_lowercase() == to.is_ascii_lowercase();
-        same.then_some(Sequence::Letters {
-            from: from as u8,
-            to: to as u8,
-            step,
-        })
+        same.then_some(Sequence::Letters { from: from as u8, to: to as u8, step })
     });
     all_consuming(alt((numbers, letters))).parse(input)
 }
@@ -296,26 +264,11 @@ pub(crate) fn sequence(input: &str) -> IResult<&str, Sequence> {
 /// therefore text, and everything up to the next `]` outside `[:class:]`, `[.x.]` and `[=x=]`.
 pub(crate) fn bracket(text: &str) -> Option<&str> {
     let named = |mark: &'static str, end: &'static str| {
-        recognize((
-            tag("["),
-            tag(mark),
-            take_while_m_n(0, 16, |c: char| c.is_ascii_alphanumeric()),
-            tag(end),
-        ))
+        recognize((tag("["), tag(mark), take_while_m_n(0, 16, |c: char| c.is_ascii_alphanumeric()), tag(end)))
     };
-    let member = alt((
-        named(":", ":]"),
-        named(".", ".]"),
-        named("=", "=]"),
-        recognize(satisfy(|c: char| c != ']')),
-    ));
-    let parsed: IResult<&str, &str> = recognize((
-        char('['),
-        opt(one_of("!^")),
-        opt(char(']')),
-        many0_count(member),
-        char(']'),
-    ))
-    .parse(text);
+    let member =
+        alt((named(":", ":]"), named(".", ".]"), named("=", "=]"), recognize(satisfy(|c: char| c != ']'))));
+    let parsed: IResult<&str, &str> =
+        recognize((char('['), opt(one_of("!^")), opt(char(']')), many0_count(member), char(']'))).parse(text);
     parsed.ok().map(|(_, class)| class)
 }

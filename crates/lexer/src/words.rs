@@ -58,11 +58,7 @@ impl<'a> Parser<'a> {
         let mut pieces = self.pieces()?;
         let span = Span::new(offset(start), offset(self.pos));
         if context.has_braces() && self.braces_count(&pieces, span)? {
-            return Err(LexError::new(
-                ErrorKind::Expansion,
-                span,
-                "braces in the target of a redirection",
-            ));
+            return Err(LexError::new(ErrorKind::Expansion, span, "braces in the target of a redirection"));
         }
         let word = Self::finish(&mut pieces, span, context);
         self.recycle(pieces);
@@ -122,11 +118,7 @@ impl<'a> Parser<'a> {
     fn braces_count(&self, pieces: &[Piece<'a>], span: Span) -> Result<bool, LexError> {
         let open = |piece: &Piece<'_>| matches!(piece, Piece::Plain(text) if text.contains('{'));
         if self.continued && pieces.iter().any(open) {
-            return Err(LexError::new(
-                ErrorKind::Expansion,
-                span,
-                "braces in a word that spans lines",
-            ));
+            return Err(LexError::new(ErrorKind::Expansion, span, "braces in a word that spans lines"));
         }
         let possible = brace::possible(pieces);
         if possible && self.grammar == Grammar::Pipeline {
@@ -302,9 +294,7 @@ impl<'a> Parser<'a> {
         match (chars.next(), chars.next()) {
             (Some('('), Some('(')) => {
                 self.pos += 2;
-                let text = self
-                    .scan(token::arithmetic)
-                    .filter(|_| self.rest().starts_with("))"));
+                let text = self.scan(token::arithmetic).filter(|_| self.rest().starts_with("))"));
                 let Some(text) = text else {
                     let message = "only numbers and operators are understood in `$(( ))`";
                     return Err(self.error(ErrorKind::Expansion, start, start + 3, message));
