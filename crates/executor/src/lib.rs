@@ -11,7 +11,7 @@ mod outcome;
 pub mod output;
 pub mod plan;
 pub mod probe;
-mod proxy;
+pub mod proxy;
 mod pty;
 pub mod sandbox;
 
