@@ -105,6 +105,9 @@ impl<'j, 'a> Reader<'j, 'a> {
         let mut operands: Vec<&'j Arg<'a>> = Vec::new();
         let mut open = true;
         let mut at = 0;
+        if self.spec.syntax.at_files {
+            self.at_files();
+        }
         while let Some(arg) = args.get(at) {
             let may_be_option = arg.may_begin_with('-') || (self.spec.syntax.plus && arg.may_begin_with('+'));
             if open && may_be_option {
@@ -158,6 +161,19 @@ impl<'j, 'a> Reader<'j, 'a> {
             at += 1;
         }
         self.finish(&operands, open)
+    }
+
+    /// Reports words that stand for the options in a file, which may be any.
+    fn at_files(&mut self) {
+        let why = "`@file` is replaced by the options in that file, which may be any";
+        for arg in self.args {
+            if arg.may_begin_with('@') {
+                self.report(Code::FlagReads, arg.span, None, why);
+            }
+        }
+        if self.around.tail != Tail::None {
+            self.report(Code::MayBeFlag, self.name, None, why);
+        }
     }
 
     /// Reads the flags before the first operand and returns where that operand stands; for readers of their own.
@@ -274,6 +290,16 @@ impl<'j, 'a> Reader<'j, 'a> {
                 return self.flag(flag, attached.strip_prefix('='), arg, at);
             }
         }
+        // `-l16`: an attached number. The flag is the longest name that leaves one.
+        let number = |flag: &&Flag| {
+            let takes = matches!(flag.value, Value::Required(Role::Number));
+            takes && flag.names.iter().any(|name| text.strip_prefix(name).is_some_and(is_number))
+        };
+        let flags: &'static [Flag] = self.spec.flags;
+        if let Some(flag) = flags.iter().find(number) {
+            let value = text.trim_start_matches('-').trim_start_matches(|c: char| c.is_ascii_alphabetic());
+            return self.flag(flag, Some(value), arg, at);
+        }
         self.unknown_flag(arg.span);
         Taken::One
     }
@@ -386,10 +412,28 @@ impl<'j, 'a> Reader<'j, 'a> {
         }
     }
 
+    /// The shell looks into directories for what a pattern matches, whatever the program does with the names.
+    fn expanded_by_shell(&mut self, arg: &Arg<'a>) {
+        if matches!(arg.shape, Shape::Pattern { .. }) {
+            self.judge.read_path(arg);
+        }
+    }
+
     /// Judges one value or operand by its role.
     pub(crate) fn value(&mut self, role: Role, arg: &Arg<'a>, flag: Option<&'static str>) {
         match role {
-            Role::Text | Role::Number | Role::Pattern | Role::PathName => {}
+            Role::Text | Role::Pattern | Role::PathName => self.expanded_by_shell(arg),
+            Role::Number => {
+                self.expanded_by_shell(arg);
+                if arg.literal().is_some_and(|text| !is_number(text)) {
+                    self.report(Code::BadValue, arg.span, flag, "is not a number");
+                }
+            }
+            Role::ProgramName => {
+                if !arg.literal().is_some_and(|text| !text.contains('/')) {
+                    self.judge.read_path(arg);
+                }
+            }
             Role::ReadPath => {
                 if arg.literal() == Some("-") {
                     if !self.around.input_ends {
@@ -590,6 +634,7 @@ impl<'j, 'a> Reader<'j, 'a> {
                 Role::Text | Role::Number | Role::Pattern | Role::PathName => {}
                 Role::ReadPath if paths_inside => self.judge.need_one(Condition::ReadsConfined),
                 Role::ReadPath
+                | Role::ProgramName
                 | Role::PathList
                 | Role::WritePath
                 | Role::Program
@@ -618,6 +663,12 @@ enum OptionWord {
     EndOfOptions,
     /// A flag that took this many words.
     Taken(usize),
+}
+
+/// Whether the text is a number, with a sign, a unit or several joined, and cannot be a path that leads anywhere.
+fn is_number(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.,:%".contains(&byte))
 }
 
 /// The table with this name.

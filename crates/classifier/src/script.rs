@@ -579,6 +579,11 @@ impl<'a> Judge<'a> {
         for word in words {
             self.word(word, &mut values);
         }
+        for value in &values {
+            if matches!(value.shape, Shape::Pattern { .. }) {
+                self.read_path(value);
+            }
+        }
         for value in &mut values {
             if let Shape::Pattern { many, .. } = &mut value.shape {
                 *many = false;
@@ -774,7 +779,7 @@ impl<'a> Judge<'a> {
             self.report(Code::ProgramPath, name.span, "a program named by its path may be any file", None);
             return Prints::Anything;
         }
-        if program == "cd" {
+        if program == "cd" && around.depth == 0 {
             self.change_directory(name.span, rest);
             return Prints::Anything;
         }

@@ -65,7 +65,7 @@ pub struct Syntax {
     pub bundles: bool,
     /// Whether `--flag=value` and `--flag value` exist.
     pub long: bool,
-    /// Flags are whole words after a single dash (`find`, `java`).
+    /// Flags are whole words after a single dash (`find`, `java`); only a number may be attached (`xxd -l16`).
     pub single_dash_words: bool,
     /// `-5` is a harmless number flag (`head -5`, `git log -5`).
     pub numeric: bool,
@@ -73,6 +73,8 @@ pub struct Syntax {
     pub plus: bool,
     /// `--` ends the flags.
     pub double_dash: bool,
+    /// A word `@file` is replaced by the options that the file holds (binutils, gcc).
+    pub at_files: bool,
     /// A reader of its own, for programs whose words follow a grammar (`find`, `test`, `expr`).
     pub own: Option<OwnReader>,
 }
@@ -90,6 +92,7 @@ impl Syntax {
         numeric: false,
         plus: false,
         double_dash: true,
+        at_files: false,
         own: None,
     };
     /// POSIX getopt: the first operand ends the flags.
@@ -113,6 +116,13 @@ impl Syntax {
     #[must_use]
     pub const fn plus(mut self) -> Self {
         self.plus = true;
+        self
+    }
+
+    /// The same, where `@file` stands for the options in that file.
+    #[must_use]
+    pub const fn at_files(mut self) -> Self {
+        self.at_files = true;
         self
     }
 
@@ -202,7 +212,8 @@ pub enum Value {
 pub enum Role {
     /// Opaque text that is only shown or compared.
     Text,
-    /// A number, possibly with a unit or sign. Checked to hold no letters that make it a path or script.
+    /// A number, possibly with a unit, a sign, or several joined by `,` `:` `-`. Checked, because the same flag takes no
+    /// value elsewhere (BSD `ls -w`): what follows would be a file there.
     Number,
     /// A regular expression or glob that the program matches itself.
     Pattern,
@@ -210,6 +221,8 @@ pub enum Role {
     ReadPath,
     /// A file or directory whose name alone is shown or tested, never opened (`basename`, `test -f`).
     PathName,
+    /// The name of a program or builtin that is looked up, not run; with a `/` in it, a path that is looked at.
+    ProgramName,
     /// A file that names further files, which are then read.
     PathList,
     /// A file that is written, created or removed.

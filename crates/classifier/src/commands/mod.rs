@@ -9,12 +9,24 @@ mod cat;
 mod echo;
 mod find;
 mod grep;
+mod refused;
 mod uniq;
 mod xargs;
 
-/// Every table.
-pub static ALL: &[&CommandSpec] =
-    &[&cat::SPEC, &echo::SPEC, &find::SPEC, &grep::SPEC, &uniq::SPEC, &xargs::SPEC];
+/// The tables that judge flags and operands.
+#[rustfmt::skip]
+static JUDGED: &[&CommandSpec] = &[
+    &cat::SPEC,
+    &echo::SPEC,
+    &find::SPEC,
+    &grep::SPEC,
+    &uniq::SPEC,
+    &xargs::SPEC,
+];
+
+/// Every table: those that judge, then the programs that are never safe.
+pub static ALL: &[&CommandSpec] = &EVERY;
+static EVERY: [&CommandSpec; JUDGED.len() + refused::SPECS.len()] = chain(JUDGED, &refused::SPECS);
 
 /// Where each name stands in [`ALL`], sorted by name at compile time.
 static INDEX: [(&str, u16); count_names(ALL)] = index_names(ALL);
@@ -29,6 +41,24 @@ pub fn lookup(name: &str) -> Option<&'static CommandSpec> {
     let at = INDEX.binary_search_by(|(known, _)| known.as_bytes().cmp(name.as_bytes())).ok()?;
     let (_, place) = INDEX.get(at)?;
     ALL.get(usize::from(*place)).copied()
+}
+
+#[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
+const fn chain<const N: usize>(
+    judged: &[&'static CommandSpec],
+    refused: &'static [CommandSpec],
+) -> [&'static CommandSpec; N] {
+    let mut every = [&CommandSpec::UNREAD; N];
+    let mut at = 0;
+    while at < judged.len() {
+        every[at] = judged[at];
+        at += 1;
+    }
+    while at < N {
+        every[at] = &refused[at - judged.len()];
+        at += 1;
+    }
+    every
 }
 
 #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]

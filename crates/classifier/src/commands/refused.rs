@@ -1,0 +1,70 @@
+//! Programs and builtins that are known and never safe, each with its reason.
+//!
+//! A name that is missing here and in the tables is held back as well; a row only lets the answer say why.
+
+use crate::spec::CommandSpec;
+
+macro_rules! refused {
+    ($($why:literal: $($name:literal)+;)+) => {
+        /// One table a name.
+        pub(super) static SPECS: [CommandSpec; [$($($name),+),+].len()] =
+            [$($(CommandSpec::refused(&[$name], $why)),+),+];
+    };
+}
+
+refused! {
+    // ---- files -----------------------------------------------------------------------------------------------------
+    "creates files, or changes their times": "touch" "truncate" "fallocate" "mktemp" "tempfile" "mkfifo" "mknod";
+    "creates directories": "mkdir";
+    "removes files": "rm" "unlink" "shred" "rmdir";
+    "writes, moves or links files": "cp" "mv" "ln" "link" "install" "dd" "rename" "rsync";
+    "changes owners, permissions or attributes": "chmod" "chown" "chgrp" "chattr" "chcon" "setfacl" "setfattr";
+    "writes the pieces into files": "split" "csplit";
+    "writes a file, or overwrites its second operand": "ptx";
+    "compares by running `diff`, and with -o runs an editor": "sdiff";
+    "compares by running `diff`": "diff3";
+    "writes caches to disk": "sync";
+    "edits files": "patch" "ed" "ex" "vi" "vim" "nvim" "nano" "emacs" "red" "rvim" "vimdiff";
+    // ---- other users and processes -----------------------------------------------------------------------------------
+    "shows who is logged in, or account data":
+        "logname" "users" "who" "w" "last" "lastb" "lastlog" "pinky" "finger" "getent" "chage" "lslogins";
+    "shows the command lines of other processes, which may hold secrets":
+        "ps" "pgrep" "pidof" "pstree" "top" "htop" "btop" "lsof" "fuser" "pmap" "pwdx" "slabtop";
+    "prints the environment, which may hold secrets": "env" "printenv";
+    "stops or signals processes": "kill" "pkill" "killall" "skill" "renice" "ionice" "taskset" "chrt" "prlimit";
+    "reads the log of the system": "dmesg" "journalctl";
+    // ---- programs that run other programs ------------------------------------------------------------------------------
+    "runs a program detached from its terminal, time limit or session": "nohup" "setsid" "daemon" "disown" "at" "batch";
+    "runs a program as another user or in another place":
+        "sudo" "su" "doas" "run0" "pkexec" "chroot" "unshare" "nsenter" "runuser" "setpriv" "bwrap" "systemd-run";
+    "runs a program whose effects are not judged":
+        "strace" "ltrace" "gdb" "script" "watch" "parallel" "entr" "flock" "unbuffer" "expect" "busybox" "toybox";
+    "runs a script":
+        "bash" "sh" "zsh" "dash" "fish" "ksh" "mksh" "tcsh" "csh" "rbash" "pwsh" "nu" "xonsh" "tclsh" "wish";
+    "prints for ever": "yes";
+    // ---- the machine ---------------------------------------------------------------------------------------------------
+    "changes settings of the machine or the terminal":
+        "stty" "reset" "mount" "umount" "swapon" "swapoff" "sysctl" "systemctl" "service" "crontab" "shutdown" "reboot"
+        "halt" "poweroff" "hwclock" "timedatectl" "hostnamectl" "localectl" "loginctl" "modprobe" "insmod" "rmmod"
+        "useradd" "userdel" "usermod" "groupadd" "passwd" "chsh" "chfn" "iptables" "nft" "ldconfig" "update-alternatives";
+    // ---- the network ---------------------------------------------------------------------------------------------------
+    "reaches the network":
+        "curl" "wget" "ssh" "scp" "sftp" "nc" "ncat" "netcat" "socat" "telnet" "ftp" "tftp" "nslookup" "dig" "host"
+        "ping" "ping6" "traceroute" "tracepath" "mtr" "whois" "openssl" "ssh-keyscan" "ssh-copy-id" "http" "https"
+        "aria2c" "lynx" "w3m" "links" "nmap" "arp" "dnsdomainname" "domainname" "ypdomainname" "nisdomainname";
+    "shows or changes the machine's network": "ip" "ifconfig" "netstat" "ss" "route" "tcpdump";
+    // ---- builtins that run text or files as commands ---------------------------------------------------------------------
+    "runs its text as a command": "eval" "exec" "builtin" "coproc";
+    "runs a file in this shell": "source" ".";
+    "runs its text later, at a signal or at the end": "trap";
+    // ---- builtins that set variables or change the shell -------------------------------------------------------------------
+    "sets a variable, and may evaluate a subscript as a command":
+        "read" "mapfile" "readarray" "let" "getopts" "declare" "typeset" "local" "readonly" "export" "unset" "shift";
+    "changes what command words mean": "alias" "unalias" "hash" "enable" "shopt" "complete" "compgen" "compopt";
+    "changes limits or masks of the shell": "umask" "ulimit";
+    "changes or shows the shell's jobs": "jobs" "fg" "bg" "suspend";
+    "changes keys or history of the shell, or shows it": "bind" "history" "fc";
+    "changes which of the following commands run, which is not followed":
+        "break" "continue" "return" "logout" "caller";
+    "changes directory in a way that is not followed": "pushd" "popd" "dirs";
+}
