@@ -1,5 +1,10 @@
 //! The cmdgate command: judge, decide, confine and record the commands of a coding agent.
 
 pub mod cli;
+pub mod config;
 pub mod exit;
+pub mod gate;
+mod provide;
+pub mod resolve;
+pub mod unwrap;
 pub mod wire;

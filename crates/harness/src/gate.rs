@@ -1,0 +1,725 @@
+//! The gate: one place that decides, and the only maker of [`Approved`].
+//!
+//! The order is that of the contract: what can never be lifted comes first (a bad request, a working directory that
+//! escapes, a rule that denies), then a rule that asks, then a proof that the command is harmless, then rules that allow,
+//! then the sandbox mode and the approval policy.
+
+use crate::provide::{self, Provision};
+use crate::resolve::ReadableRoots;
+use crate::unwrap;
+use cmdgate_classifier::{
+    Classification, Code, Condition, Context, Finding, Grammar, Span, Verdict, classify, classify_argv,
+};
+use cmdgate_executor::{ExecError, WorkdirProblem};
+use cmdgate_policy::{Act, ApprovalPolicy, Effect, Policy, Ruling, SandboxMode, Settings, Timestamp};
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// A command line for `bash -c`.
+    Shell(String),
+    /// A program and its arguments; no shell anywhere.
+    Exec(Vec<String>),
+    /// A file that a tool reads.
+    Read(PathBuf),
+    /// A file that a tool writes.
+    Write(PathBuf),
+}
+
+impl Action {
+    /// The act whose rules speak first.
+    pub const fn act(&self) -> Act {
+        match self {
+            Self::Shell(_) | Self::Exec(_) => Act::Exec,
+            Self::Read(_) => Act::Read,
+            Self::Write(_) => Act::Write,
+        }
+    }
+
+    /// The action as one line of text.
+    pub fn text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Shell(command) => Cow::Borrowed(command),
+            Self::Exec(argv) => Cow::Owned(argv.join(" ")),
+            Self::Read(path) | Self::Write(path) => path.to_string_lossy(),
+        }
+    }
+}
+
+/// An action and where it would happen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// What is asked for.
+    pub action: Action,
+    /// The working directory, absolute or relative to the root; the root when absent.
+    pub workdir: Option<PathBuf>,
+}
+
+impl Request {
+    /// A shell command in the project root.
+    pub fn shell(command: impl Into<String>) -> Self {
+        Self { action: Action::Shell(command.into()), workdir: None }
+    }
+
+    /// An argument list in the project root.
+    pub fn exec(argv: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { action: Action::Exec(argv.into_iter().map(Into::into).collect()), workdir: None }
+    }
+
+    /// The same in another directory.
+    #[must_use]
+    pub fn in_directory(mut self, workdir: impl Into<PathBuf>) -> Self {
+        self.workdir = Some(workdir.into());
+        self
+    }
+}
+
+/// Where a decision comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// The request itself is wrong.
+    Request,
+    /// The path policy: a working directory or file outside the project.
+    PathPolicy,
+    /// A rule of a layer.
+    Rule,
+    /// The shell tool's own judgement: a safe command, or an unsafe one in a read-only run.
+    ToolOverride,
+    /// The approval policy, or the default of the policy.
+    Policy,
+    /// A person, or whoever stands in for one.
+    Approver,
+}
+
+impl Source {
+    /// The stable spelling.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::PathPolicy => "path_policy",
+            Self::Rule => "rule",
+            Self::ToolOverride => "tool_override",
+            Self::Policy => "policy",
+            Self::Approver => "approver",
+        }
+    }
+}
+
+/// The stable code of a decision that is not a plain allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DecisionCode {
+    /// The request is empty or malformed.
+    ValidationError,
+    /// Not permitted.
+    PermissionDenied,
+    /// An approval is needed.
+    ApprovalRequired,
+    /// The working directory or file lies outside the project.
+    PathOutsideAllowedRoot,
+    /// The working directory does not exist.
+    PathNotFound,
+    /// The working directory is not a directory.
+    PathNotADirectory,
+    /// The working directory cannot be entered.
+    PathUnreadable,
+}
+
+impl DecisionCode {
+    /// The stable spelling.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ValidationError => "VALIDATION_ERROR",
+            Self::PermissionDenied => "PERMISSION_DENIED",
+            Self::ApprovalRequired => "APPROVAL_REQUIRED",
+            Self::PathOutsideAllowedRoot => "PATH_OUTSIDE_ALLOWED_ROOT",
+            Self::PathNotFound => "PATH_NOT_FOUND",
+            Self::PathNotADirectory => "PATH_NOT_A_DIRECTORY",
+            Self::PathUnreadable => "PATH_UNREADABLE",
+        }
+    }
+}
+
+/// An effect with where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// Allow, ask or deny.
+    pub effect: Effect,
+    /// Where it comes from.
+    pub source: Source,
+    /// The stable code of an ask or deny.
+    pub code: Option<DecisionCode>,
+    /// One plain sentence.
+    pub reason: String,
+    /// The ruling that decided, where one did; it names rule and layer.
+    pub ruling: Option<Ruling>,
+    /// The classifier's verdict, for commands; safe only if its conditions are met as well.
+    pub verdict: Option<Verdict>,
+    /// Why the command needs review.
+    pub findings: Vec<Finding>,
+    /// The conditions of a safe verdict.
+    pub conditions: Vec<Condition>,
+    /// What the commands inside would run, for messages and remembered rules.
+    pub commands: unwrap::Commands,
+    /// The real working directory, once it is known.
+    pub workdir: PathBuf,
+    provision: Provision,
+}
+
+impl Decision {
+    fn new(effect: Effect, source: Source, code: Option<DecisionCode>, reason: impl Into<String>) -> Self {
+        Self {
+            effect,
+            source,
+            code,
+            reason: reason.into(),
+            ruling: None,
+            verdict: None,
+            findings: Vec::new(),
+            conditions: Vec::new(),
+            commands: unwrap::Commands::default(),
+            workdir: PathBuf::new(),
+            provision: Provision::default(),
+        }
+    }
+
+    fn deny(source: Source, code: DecisionCode, reason: impl Into<String>) -> Self {
+        Self::new(Effect::Deny, source, Some(code), reason)
+    }
+
+    /// The layer that decided: that of the ruling, or the built-in order.
+    pub fn layer(&self) -> &str {
+        self.ruling.as_ref().map_or("built-in", |ruling| ruling.layer.as_str())
+    }
+
+    /// The rule that decided, as it is written.
+    pub fn rule(&self) -> Option<&str> {
+        self.ruling.as_ref().and_then(|ruling| ruling.rule.as_ref()).map(|rule| rule.pattern.as_str())
+    }
+}
+
+/// A request that was decided to run. Only the gate makes one, and nothing runs without it.
+#[derive(Debug)]
+pub struct Approved {
+    request: Request,
+    workdir: PathBuf,
+    provision: Provision,
+}
+
+impl Approved {
+    /// The request.
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// The real working directory.
+    pub fn workdir(&self) -> &Path {
+        &self.workdir
+    }
+
+    /// What the executor must provide.
+    pub(crate) fn provision(&self) -> &Provision {
+        &self.provision
+    }
+}
+
+/// Decides under one policy and one set of settings.
+#[derive(Debug)]
+pub struct Gate {
+    root: PathBuf,
+    /// The root as it was named, when that is not its real path.
+    named_root: Option<PathBuf>,
+    policy: Policy,
+    settings: Settings,
+    read_roots: Vec<PathBuf>,
+    readable: ReadableRoots,
+}
+
+impl Gate {
+    /// A gate for the project at `root`.
+    ///
+    /// # Errors
+    ///
+    /// When the root does not exist or is not a directory.
+    pub fn new(root: &Path, policy: Policy, settings: Settings) -> Result<Self, ExecError> {
+        let bad = |reason: String| ExecError::Root { path: root.to_path_buf(), reason };
+        let real = std::fs::canonicalize(root).map_err(|error| bad(error.to_string()))?;
+        if !real.is_dir() {
+            return Err(bad("it is not a directory".to_owned()));
+        }
+        let read_roots: Vec<PathBuf> = settings
+            .read_roots
+            .iter()
+            .flatten()
+            .chain(settings.write_roots.iter().flatten())
+            .map(|text| crate::config::expand_home(&real, text))
+            .collect();
+        let readable = ReadableRoots::new(std::iter::once(real.as_path()).chain(read_roots.iter().map(PathBuf::as_path)));
+        let named_root = (root.is_absolute() && root != real).then(|| root.to_path_buf());
+        policy.compile();
+        Ok(Self { root: real, named_root, policy, settings, read_roots, readable })
+    }
+
+    /// The real project root.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The sandbox mode.
+    pub fn mode(&self) -> SandboxMode {
+        self.settings.sandbox.unwrap_or(SandboxMode::ReadOnly)
+    }
+
+    /// The approval policy.
+    pub fn approval(&self) -> ApprovalPolicy {
+        self.settings.approval.unwrap_or(ApprovalPolicy::OnRequest)
+    }
+
+    /// The classifier's grammar.
+    pub fn grammar(&self) -> Grammar {
+        match self.settings.grammar {
+            Some(cmdgate_policy::Grammar::Sequence) => Grammar::Sequence,
+            Some(cmdgate_policy::Grammar::Pipeline | cmdgate_policy::Grammar::Single) | None => Grammar::Pipeline,
+        }
+    }
+
+    /// Decides a request.
+    pub fn decide(&self, request: &Request) -> Decision {
+        if let Some(refused) = refuse_malformed(&request.action) {
+            return refused;
+        }
+        let workdir = match self.workdir(request.workdir.as_deref()) {
+            Ok(workdir) => workdir,
+            Err(refused) => return *refused,
+        };
+        let mut decision = match &request.action {
+            Action::Shell(command) => self.decide_shell(command, &workdir),
+            Action::Exec(argv) => self.decide_exec(argv, &workdir),
+            Action::Read(path) => self.decide_file(path, Act::Read),
+            Action::Write(path) => self.decide_file(path, Act::Write),
+        };
+        decision.workdir = workdir;
+        decision
+    }
+
+    /// Turns an allow into the token that lets it run. Anything else gives nothing.
+    pub fn approve(&self, request: Request, decision: &Decision) -> Option<Approved> {
+        (decision.effect == Effect::Allow).then(|| Approved {
+            request,
+            workdir: decision.workdir.clone(),
+            provision: decision.provision.clone(),
+        })
+    }
+
+    /// Turns an answered ask into the token that lets it run. The request is decided again, so that a rule that came
+    /// meanwhile counts: an approval lifts an ask and never a deny.
+    ///
+    /// # Errors
+    ///
+    /// The new decision, when it denies.
+    pub fn approve_asked(&self, request: Request) -> Result<Approved, Box<Decision>> {
+        let decision = self.decide(&request);
+        match decision.effect {
+            Effect::Deny => Err(Box::new(decision)),
+            Effect::Allow | Effect::Ask => {
+                Ok(Approved { request, workdir: decision.workdir.clone(), provision: decision.provision })
+            }
+        }
+    }
+
+    // ---- steps -------------------------------------------------------------------------------------------------
+
+    /// The real working directory (contract S16, S20): it must lie inside the project by name and by real path.
+    fn workdir(&self, named: Option<&Path>) -> Result<PathBuf, Box<Decision>> {
+        let Some(named) = named else { return Ok(self.root.clone()) };
+        let refuse = |problem: WorkdirProblem| {
+            let error = ExecError::Workdir { path: named.to_path_buf(), problem };
+            let code = match problem {
+                WorkdirProblem::OutsideAllowedRoot => DecisionCode::PathOutsideAllowedRoot,
+                WorkdirProblem::Missing => DecisionCode::PathNotFound,
+                WorkdirProblem::NotADirectory => DecisionCode::PathNotADirectory,
+                WorkdirProblem::Unreadable => DecisionCode::PathUnreadable,
+            };
+            Box::new(Decision::deny(Source::PathPolicy, code, error.to_string()))
+        };
+        let roots: Vec<&Path> = std::iter::once(self.root.as_path())
+            .chain(self.named_root.as_deref())
+            .chain(self.read_roots.iter().map(PathBuf::as_path))
+            .collect();
+        let lexical = lexical_join(&self.root, named);
+        if !roots.iter().any(|root| lexical.starts_with(root)) {
+            return Err(refuse(WorkdirProblem::OutsideAllowedRoot));
+        }
+        let real = std::fs::canonicalize(&lexical).map_err(|error| {
+            refuse(match error.kind() {
+                std::io::ErrorKind::NotFound => WorkdirProblem::Missing,
+                std::io::ErrorKind::NotADirectory => WorkdirProblem::NotADirectory,
+                _ => WorkdirProblem::Unreadable,
+            })
+        })?;
+        let inside = std::iter::once(&self.root)
+            .chain(&self.read_roots)
+            .any(|root| std::fs::canonicalize(root).is_ok_and(|root| real.starts_with(root)));
+        if !inside {
+            return Err(refuse(WorkdirProblem::OutsideAllowedRoot));
+        }
+        if !real.is_dir() {
+            return Err(refuse(WorkdirProblem::NotADirectory));
+        }
+        Ok(real)
+    }
+
+    fn decide_shell(&self, command: &str, workdir: &Path) -> Decision {
+        let judged = self.judge(workdir, |context| classify(command, context));
+        let mut commands = unwrap::commands(command);
+        if self.settings.grammar == Some(cmdgate_policy::Grammar::Single) && commands.argvs.len() > 1 {
+            commands.incomplete = true;
+        }
+        // Paths are judged by rules even where the grammar of the verdict stops early.
+        let for_rules = self.judge_paths(workdir, |context| classify(command, context));
+        let mut rulings = self.path_rulings(&for_rules, workdir);
+        rulings.extend(self.command_rulings(&commands));
+        self.compose(judged, commands, rulings)
+    }
+
+    /// The rulings on every command; of the merely possible ones, only those that a rule denies or asks about.
+    fn command_rulings(&self, commands: &unwrap::Commands) -> Vec<Ruling> {
+        let certain = commands.argvs.iter().map(|argv| self.policy.check_exec_at(argv, now()));
+        let possible = commands
+            .possible
+            .iter()
+            .map(|argv| self.policy.check_exec_at(argv, now()))
+            .filter(|ruling| ruling.rule.is_some() && ruling.effect != Effect::Allow);
+        certain.chain(possible).collect()
+    }
+
+    fn decide_exec(&self, argv: &[String], workdir: &Path) -> Decision {
+        let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+        let judged = self.judge(workdir, |context| classify_argv(&words, context));
+        let for_rules = self.judge_paths(workdir, |context| classify_argv(&words, context));
+        let mut rulings = self.path_rulings(&for_rules, workdir);
+        let commands = unwrap::commands_of_argv(argv);
+        rulings.extend(self.command_rulings(&commands));
+        self.compose(judged, commands, rulings)
+    }
+
+    fn decide_file(&self, path: &Path, act: Act) -> Decision {
+        let lexical = lexical_join(&self.root, path);
+        let roots: Vec<PathBuf> = match act {
+            Act::Read => std::iter::once(self.root.clone()).chain(self.read_roots.iter().cloned()).collect(),
+            Act::Write | Act::Exec | Act::Net => std::iter::once(self.root.clone())
+                .chain(self.settings.write_roots.iter().flatten().map(|text| crate::config::expand_home(&self.root, text)))
+                .collect(),
+        };
+        let named_inside = roots.iter().any(|root| lexical.starts_with(root))
+            || self.named_root.as_ref().is_some_and(|root| lexical.starts_with(root));
+        // The real place of what exists of the path: a symlink that leads out is outside.
+        let mut existing = lexical.as_path();
+        let real = loop {
+            match std::fs::canonicalize(existing) {
+                Ok(real) => break real.join(lexical.strip_prefix(existing).unwrap_or(Path::new(""))),
+                Err(_) if std::fs::symlink_metadata(existing).is_ok_and(|meta| meta.is_symlink()) => {
+                    break PathBuf::from("/");
+                }
+                Err(_) => match existing.parent() {
+                    Some(parent) => existing = parent,
+                    None => break lexical.clone(),
+                },
+            }
+        };
+        let real_roots: Vec<PathBuf> = roots.iter().filter_map(|root| std::fs::canonicalize(root).ok()).collect();
+        if !named_inside || !real_roots.iter().any(|root| real.starts_with(root)) {
+            return Decision::deny(
+                Source::PathPolicy,
+                DecisionCode::PathOutsideAllowedRoot,
+                format!("{} lies outside the project", path.display()),
+            );
+        }
+        if act == Act::Write {
+            if self.mode() == SandboxMode::ReadOnly {
+                return Decision::deny(
+                    Source::Policy,
+                    DecisionCode::PermissionDenied,
+                    "nothing is written in a read_only run",
+                );
+            }
+            if let Some(pattern) = self.protecting(&real) {
+                return Decision::deny(
+                    Source::PathPolicy,
+                    DecisionCode::PermissionDenied,
+                    format!("{} is protected by `{pattern}`", path.display()),
+                );
+            }
+        }
+        let names = self.names_of(&lexical, &real);
+        let ruling = self.policy.check_names(act, &names, Some(now()));
+        self.generic(ruling)
+    }
+
+    /// The protected path that covers `real`, relative to the project.
+    fn protecting(&self, real: &Path) -> Option<&str> {
+        if self.mode() == SandboxMode::DangerFullAccess {
+            return None;
+        }
+        let relative = real.strip_prefix(&self.root).ok()?;
+        self.settings.protecting(&relative.to_string_lossy())
+    }
+
+    /// The names by which rules may mean a path.
+    fn names_of(&self, lexical: &Path, real: &Path) -> Vec<String> {
+        let mut names = Vec::with_capacity(4);
+        for path in [lexical, real] {
+            names.push(path.to_string_lossy().into_owned());
+            if let Ok(relative) = path.strip_prefix(&self.root) {
+                names.push(relative.to_string_lossy().into_owned());
+            }
+        }
+        names.dedup();
+        names
+    }
+
+    /// Classifies, and checks that the conditions of a safe verdict can be met here.
+    fn judge<'c>(&self, workdir: &Path, classify: impl Fn(&Context<'_>) -> Classification<'c>) -> Judged {
+        let classification = self.with_context(self.grammar(), workdir, &classify);
+        let mut judged = Judged {
+            verdict: classification.verdict(),
+            conditions: classification.conditions.iter().collect(),
+            findings: classification.findings.clone(),
+            provision: Provision::default(),
+        };
+        if judged.verdict == Verdict::Safe {
+            match provide::conditions(&classification, workdir, &self.readable, self.mode()) {
+                Ok(provision) => judged.provision = provision,
+                Err(unmet) => {
+                    judged.verdict = Verdict::NeedsReview;
+                    judged.findings.push(Finding {
+                        code: unmet.code,
+                        span: unmet.span.unwrap_or(Span::new(0, 0)),
+                        message: Cow::Owned(unmet.why),
+                        row: None,
+                    });
+                }
+            }
+        }
+        judged
+    }
+
+    fn judge_paths<'c>(
+        &self,
+        workdir: &Path,
+        classify: impl Fn(&Context<'_>) -> Classification<'c>,
+    ) -> Classification<'c> {
+        self.with_context(Grammar::Sequence, workdir, &classify)
+    }
+
+    fn with_context<'c>(
+        &self,
+        grammar: Grammar,
+        workdir: &Path,
+        classify: &impl Fn(&Context<'_>) -> Classification<'c>,
+    ) -> Classification<'c> {
+        let (Some(root), Some(cwd)) = (self.root.to_str(), workdir.to_str()) else {
+            // A project whose path is not UTF-8 is judged without its name: absolute paths are outside.
+            return classify(&Context::new(grammar));
+        };
+        let read_roots: Vec<&str> =
+            self.read_roots.iter().chain(&self.named_root).filter_map(|path| path.to_str()).collect();
+        classify(&Context::new(grammar).with_root(root).with_cwd(cwd).with_read_roots(&read_roots))
+    }
+
+    /// Contract P8: the paths that the classifier found, as read and write.
+    fn path_rulings(&self, classification: &Classification<'_>, workdir: &Path) -> Vec<Ruling> {
+        let mut rulings = Vec::new();
+        let effects = &classification.effects;
+        for (act, list) in [(Act::Read, &effects.reads), (Act::Write, &effects.writes)] {
+            for used in list {
+                let lexical = lexical_join(&workdir.join(effects.directory(used.directory)), Path::new(used.path.as_ref()));
+                let mut names = vec![used.path.to_string()];
+                let real = std::fs::canonicalize(&lexical).unwrap_or_else(|_| lexical.clone());
+                names.extend(self.names_of(&lexical, &real));
+                let ruling = self.policy.check_names(act, &names, Some(now()));
+                // A default says nothing about a path inside a command: the command's own decision does.
+                if ruling.rule.is_some() {
+                    rulings.push(ruling);
+                }
+            }
+        }
+        for host in &effects.network {
+            let ruling = self.policy.check_at(Act::Net, host, now());
+            if ruling.rule.is_some() {
+                rulings.push(ruling);
+            }
+        }
+        rulings
+    }
+
+    /// Contract S13 to S16 with P3: puts verdict, rules and settings together.
+    fn compose(&self, judged: Judged, commands: unwrap::Commands, rulings: Vec<Ruling>) -> Decision {
+        let by_rule = |effect: Effect| rulings.iter().find(|ruling| ruling.rule.is_some() && ruling.effect == effect);
+        let exec_allowed = !commands.incomplete
+            && !commands.argvs.is_empty()
+            && rulings
+                .iter()
+                .filter(|ruling| ruling.act == Act::Exec)
+                .all(|ruling| ruling.rule.is_some() && ruling.effect == Effect::Allow);
+        let mut decision = if let Some(ruling) = by_rule(Effect::Deny) {
+            let mut decision = Decision::deny(Source::Rule, DecisionCode::PermissionDenied, rule_reason(ruling));
+            decision.ruling = Some(ruling.clone());
+            decision
+        } else if let Some(ruling) = by_rule(Effect::Ask) {
+            let mut decision = Decision::new(
+                Effect::Ask,
+                Source::Rule,
+                Some(DecisionCode::ApprovalRequired),
+                rule_reason(ruling),
+            );
+            decision.ruling = Some(ruling.clone());
+            decision
+        } else if judged.verdict == Verdict::Safe {
+            Decision::new(Effect::Allow, Source::ToolOverride, None, "known to read only inside the project")
+        } else if exec_allowed && self.approval() != ApprovalPolicy::Strict {
+            let ruling = rulings.iter().find(|ruling| ruling.act == Act::Exec);
+            let mut decision = Decision::new(
+                Effect::Allow,
+                Source::Rule,
+                None,
+                ruling.map_or_else(String::new, rule_reason),
+            );
+            decision.ruling = ruling.cloned();
+            decision
+        } else if self.mode() == SandboxMode::ReadOnly {
+            Decision::deny(
+                Source::ToolOverride,
+                DecisionCode::PermissionDenied,
+                "not known to be read-only, and this is a read_only run",
+            )
+        } else if commands.incomplete && self.approval() == ApprovalPolicy::Never && self.has_strict_exec_rules() {
+            Decision::deny(
+                Source::Policy,
+                DecisionCode::PermissionDenied,
+                "which programs this would run cannot be told, so the rules that deny or ask cannot be applied",
+            )
+        } else {
+            let default = rulings
+                .iter()
+                .filter(|ruling| ruling.act == Act::Exec)
+                .max_by_key(|ruling| ruling.effect)
+                .cloned()
+                .unwrap_or_else(|| self.policy.check_at(Act::Exec, "", now()));
+            self.generic(default)
+        };
+        decision.verdict = Some(judged.verdict);
+        decision.findings = judged.findings;
+        decision.conditions = judged.conditions;
+        decision.commands = commands;
+        decision.provision = judged.provision;
+        decision
+    }
+
+    /// Whether any rule beyond the built-in ones denies or asks about programs.
+    fn has_strict_exec_rules(&self) -> bool {
+        self.policy.rules().any(|(layer, rule)| {
+            rule.act == Act::Exec && rule.effect != Effect::Allow && !layer.name.starts_with("builtin")
+        })
+    }
+
+    /// Contract S15: no rule and no proof speaks, so the default of the policy and the approval policy do.
+    fn generic(&self, ruling: Ruling) -> Decision {
+        let effect = match (ruling.effect, self.approval(), ruling.rule.is_some()) {
+            (Effect::Ask, ApprovalPolicy::Never, false) => Effect::Allow,
+            (Effect::Allow, ApprovalPolicy::Strict, _) if ruling.act != Act::Read => Effect::Ask,
+            (effect, _, _) => effect,
+        };
+        let code = match effect {
+            Effect::Allow => None,
+            Effect::Ask => Some(DecisionCode::ApprovalRequired),
+            Effect::Deny => Some(DecisionCode::PermissionDenied),
+        };
+        let reason = if ruling.rule.is_some() {
+            rule_reason(&ruling)
+        } else {
+            let approval = self.approval().as_str();
+            match effect {
+                Effect::Allow => format!("no rule speaks against it (approval policy {approval})"),
+                Effect::Ask => format!("not known to be harmless, and no rule allows it (approval policy {approval})"),
+                Effect::Deny => "no rule allows it, and the default is to deny".to_owned(),
+            }
+        };
+        let source = if ruling.rule.is_some() { Source::Rule } else { Source::Policy };
+        let mut decision = Decision::new(effect, source, code, reason);
+        decision.ruling = Some(ruling);
+        decision
+    }
+}
+
+/// What the classifier and the file system say together.
+struct Judged {
+    verdict: Verdict,
+    findings: Vec<Finding>,
+    conditions: Vec<Condition>,
+    provision: Provision,
+}
+
+fn refuse_malformed(action: &Action) -> Option<Decision> {
+    let refuse = |why: &str| Some(Decision::deny(Source::Request, DecisionCode::ValidationError, why));
+    match action {
+        Action::Shell(command) if command.trim().is_empty() => refuse("`command` is empty"),
+        Action::Shell(command) if command.contains('\0') => refuse("`command` holds a NUL byte"),
+        Action::Exec(argv) => match argv.first() {
+            None => refuse("`argv` is empty: give the program first"),
+            Some(program) if program.is_empty() => refuse("the program's name is empty"),
+            Some(_) if argv.iter().any(|word| word.contains('\0')) => refuse("`argv` holds a NUL byte"),
+            Some(_) => None,
+        },
+        Action::Read(path) | Action::Write(path)
+            if path.as_os_str().is_empty() || path.as_os_str().as_encoded_bytes().contains(&0) =>
+        {
+            refuse("`path` is empty or holds a NUL byte")
+        }
+        Action::Shell(_) | Action::Read(_) | Action::Write(_) => None,
+    }
+}
+
+fn rule_reason(ruling: &Ruling) -> String {
+    let mut text = ruling.to_string();
+    if let Some(reason) = ruling.rule.as_ref().and_then(|rule| rule.reason.as_ref()) {
+        text.push_str(": ");
+        text.push_str(reason);
+    }
+    text
+}
+
+/// `path` from `base`, with `.` dropped and `..` cancelled by text.
+pub(crate) fn lexical_join(base: &Path, path: &Path) -> PathBuf {
+    use std::path::Component;
+    let mut joined = PathBuf::new();
+    for component in base.join(path).components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                joined.pop();
+            }
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => joined.push(component),
+        }
+    }
+    joined
+}
+
+/// The time of the decision, for rules with an end.
+fn now() -> Timestamp {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_secs());
+    Timestamp::from_unix_seconds(i64::try_from(seconds).unwrap_or(i64::MAX))
+}
+

@@ -1,0 +1,96 @@
+//! What the model sees of a run (contract S24).
+
+use cmdgate_executor::output::render;
+use cmdgate_executor::{Captured, Denial, Finished, Outcome, Stream};
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// The text of a finished run: command, workdir, exit code and time, both streams.
+///
+/// ```text
+/// Command: git status
+/// Workdir: .
+/// Exit code: 0 (34ms)
+///
+/// stdout:
+/// On branch main
+///
+/// stderr:
+/// (empty)
+/// ```
+pub fn report(command: &str, root: &Path, finished: &Finished) -> String {
+    let mut text = String::new();
+    let millis = finished.duration.as_millis();
+    let _ = writeln!(text, "Command: {command}");
+    let _ = writeln!(text, "Workdir: {}", shown_workdir(root, &finished.workdir));
+    let _ = match &finished.outcome {
+        Outcome::Exited(code) => writeln!(text, "Exit code: {code} ({millis}ms)"),
+        Outcome::Signaled(signal) => writeln!(text, "Ended by signal {signal} ({millis}ms)"),
+        Outcome::TimedOut { kill_incomplete } => {
+            writeln!(text, "TIMEOUT: killed after {millis}ms{}", leftover(*kill_incomplete))
+        }
+        Outcome::Cancelled { kill_incomplete } => {
+            writeln!(text, "ABORTED: killed after {millis}ms{}", leftover(*kill_incomplete))
+        }
+        Outcome::SandboxFailed { stage, text: what, remedy } => {
+            writeln!(text, "EXECUTION_ERROR: the sandbox failed at {}: {what}; {remedy}", stage.name())
+        }
+        Outcome::NotStarted(why) => writeln!(text, "EXECUTION_ERROR: {}", not_started(why)),
+    };
+    stream(&mut text, &finished.stdout, Stream::Stdout);
+    stream(&mut text, &finished.stderr, Stream::Stderr);
+    for denial in &finished.denials {
+        let _ = write!(text, "\n{}", denial_line(denial));
+    }
+    if !finished.denials.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+/// One line of advice about something that the sandbox did not let happen.
+pub fn denial_line(denial: &Denial) -> String {
+    use cmdgate_executor::{Certainty, DeniedOperation};
+    let what = match &denial.operation {
+        DeniedOperation::Read(path) => format!("reading {}", path.display()),
+        DeniedOperation::Write(path) => format!("writing {}", path.display()),
+        DeniedOperation::Network(host) => format!("reaching {host}"),
+        DeniedOperation::SystemCall(name) => format!("the system call {name}"),
+    };
+    let how = match denial.certainty {
+        Certainty::Certain => "denied",
+        Certainty::Likely => "probably denied",
+    };
+    let undone = if denial.reverted { " and undone" } else { "" };
+    format!("[sandbox {how}{undone}: {what}, by {}; {}]", denial.rule, denial.advice)
+}
+
+/// Why nothing was started, as a sentence fragment.
+pub fn not_started(why: &cmdgate_executor::NotStarted) -> String {
+    use cmdgate_executor::NotStarted;
+    match why {
+        NotStarted::ProgramNotFound { program } => format!("program `{program}` is not available on this machine"),
+        NotStarted::NotExecutable { program, reason } => format!("program `{program}` cannot be executed: {reason}"),
+        NotStarted::System { reason } => format!("no process could be started: {reason}"),
+    }
+}
+
+/// The working directory relative to the root, `.` for the root itself.
+pub fn shown_workdir(root: &Path, workdir: &Path) -> String {
+    match workdir.strip_prefix(root) {
+        Ok(relative) if relative.as_os_str().is_empty() => ".".to_owned(),
+        Ok(relative) => relative.display().to_string(),
+        Err(_) => workdir.display().to_string(),
+    }
+}
+
+const fn leftover(kill_incomplete: bool) -> &'static str {
+    if kill_incomplete { ", and something could not be shown to be gone" } else { "" }
+}
+
+fn stream(text: &mut String, captured: &Captured, which: Stream) {
+    let shown = render(captured, which);
+    let shown = shown.strip_suffix('\n').unwrap_or(&shown);
+    let shown = if shown.is_empty() { "(empty)" } else { shown };
+    let _ = writeln!(text, "\n{}:\n{shown}", which.name());
+}

@@ -1,0 +1,74 @@
+//! The conditions of a safe verdict: which of them can be met here, and what the executor has to do for that.
+
+use crate::resolve::{self, ReadableRoots};
+use cmdgate_classifier::{Classification, Code, Condition, Conditions, Span};
+use cmdgate_policy::SandboxMode;
+use std::path::Path;
+
+/// What the executor does for a command so that its verdict holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Provision {
+    /// Variables to set.
+    pub(crate) environment: Vec<(String, String)>,
+    /// Hide everything but the project and the system.
+    pub(crate) confine_reads: bool,
+}
+
+/// A condition that cannot be met.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unmet {
+    pub(crate) code: Code,
+    pub(crate) span: Option<Span>,
+    pub(crate) why: String,
+}
+
+/// The conditions that every run of the executor meets by itself: its environment is an allowlist, standard input is
+/// the null device, and output goes to pipes.
+const ALWAYS: Conditions = Conditions::NONE
+    .with(Condition::CleanEnvironment)
+    .with(Condition::NullStdin)
+    .with(Condition::NoRipgrepConfig)
+    .with(Condition::OutputNotTerminal);
+
+/// Meets the conditions of a safe classification, or says which cannot be met.
+pub(crate) fn conditions(
+    classification: &Classification<'_>,
+    workdir: &Path,
+    readable: &ReadableRoots,
+    mode: SandboxMode,
+) -> Result<Provision, Unmet> {
+    let mut provision = Provision::default();
+    for condition in classification.conditions.without(ALWAYS).iter() {
+        match condition {
+            Condition::PathsResolveInside => {
+                resolve::all_inside(&classification.effects, workdir, readable).map_err(|escape| Unmet {
+                    code: Code::PathOutside,
+                    span: classification.effects.reads.get(escape.index).map(|used| used.span),
+                    why: escape.why,
+                })?;
+            }
+            Condition::ReadsConfined => {
+                if mode == SandboxMode::DangerFullAccess {
+                    return Err(Unmet {
+                        code: Code::PathUnknown,
+                        span: None,
+                        why: "may read outside the project, which nothing prevents without a sandbox".to_owned(),
+                    });
+                }
+                provision.confine_reads = true;
+            }
+            Condition::GitHardened => {
+                return Err(Unmet {
+                    code: Code::FlagRuns,
+                    span: None,
+                    why: "the repository's configuration has not been read".to_owned(),
+                });
+            }
+            Condition::CleanEnvironment
+            | Condition::NullStdin
+            | Condition::NoRipgrepConfig
+            | Condition::OutputNotTerminal => {}
+        }
+    }
+    Ok(provision)
+}
