@@ -8,7 +8,7 @@ use crate::provide::{self, Provision};
 use crate::resolve::ReadableRoots;
 use crate::unwrap;
 use cmdgate_classifier::{
-    Classification, Code, Condition, Context, Finding, Grammar, Span, Verdict, classify, classify_argv,
+    Classification, Condition, Context, Finding, Grammar, Span, Verdict, classify, classify_argv,
 };
 use cmdgate_executor::{ExecError, WorkdirProblem};
 use cmdgate_policy::{Act, ApprovalPolicy, Effect, Policy, Ruling, SandboxMode, Settings, Timestamp};
@@ -256,7 +256,9 @@ impl Gate {
             .chain(settings.write_roots.iter().flatten())
             .map(|text| crate::config::expand_home(&real, text))
             .collect();
-        let readable = ReadableRoots::new(std::iter::once(real.as_path()).chain(read_roots.iter().map(PathBuf::as_path)));
+        let readable = ReadableRoots::new(
+            std::iter::once(real.as_path()).chain(read_roots.iter().map(PathBuf::as_path)),
+        );
         let named_root = (root.is_absolute() && root != real).then(|| root.to_path_buf());
         policy.compile();
         Ok(Self { root: real, named_root, policy, settings, read_roots, readable })
@@ -291,7 +293,9 @@ impl Gate {
     pub fn grammar(&self) -> Grammar {
         match self.settings.grammar {
             Some(cmdgate_policy::Grammar::Sequence) => Grammar::Sequence,
-            Some(cmdgate_policy::Grammar::Pipeline | cmdgate_policy::Grammar::Single) | None => Grammar::Pipeline,
+            Some(cmdgate_policy::Grammar::Pipeline | cmdgate_policy::Grammar::Single) | None => {
+                Grammar::Pipeline
+            }
         }
     }
 
@@ -363,10 +367,13 @@ impl Gate {
             return Err(refuse(WorkdirProblem::OutsideAllowedRoot));
         }
         let real = std::fs::canonicalize(&lexical).map_err(|error| {
-            refuse(match error.kind() {
-                std::io::ErrorKind::NotFound => WorkdirProblem::Missing,
-                std::io::ErrorKind::NotADirectory => WorkdirProblem::NotADirectory,
-                _ => WorkdirProblem::Unreadable,
+            let kind = error.kind();
+            refuse(if kind == std::io::ErrorKind::NotFound {
+                WorkdirProblem::Missing
+            } else if kind == std::io::ErrorKind::NotADirectory {
+                WorkdirProblem::NotADirectory
+            } else {
+                WorkdirProblem::Unreadable
             })
         })?;
         let inside = std::iter::once(&self.root)
@@ -382,16 +389,18 @@ impl Gate {
     }
 
     fn decide_shell(&self, command: &str, workdir: &Path) -> Decision {
-        let judged = self.judge(workdir, |context| classify(command, context));
+        let read_roots = self.texts_of_read_roots();
+        let context = self.context(workdir, &read_roots);
+        let judged = self.judge(workdir, &classify(command, &context));
         let mut commands = unwrap::commands(command);
         if self.settings.grammar == Some(cmdgate_policy::Grammar::Single) && commands.argvs.len() > 1 {
             commands.incomplete = true;
         }
         // Paths are judged by rules even where the grammar of the verdict stops early.
-        let for_rules = self.judge_paths(workdir, |context| classify(command, context));
+        let for_rules = classify(command, &Context { grammar: Grammar::Sequence, ..context });
         let mut rulings = self.path_rulings(&for_rules, workdir);
         rulings.extend(self.command_rulings(&commands));
-        self.compose(judged, commands, rulings)
+        self.compose(judged, commands, &rulings)
     }
 
     /// The rulings on every command; of the merely possible ones, only those that a rule denies or asks about.
@@ -407,12 +416,14 @@ impl Gate {
 
     fn decide_exec(&self, argv: &[String], workdir: &Path) -> Decision {
         let words: Vec<&str> = argv.iter().map(String::as_str).collect();
-        let judged = self.judge(workdir, |context| classify_argv(&words, context));
-        let for_rules = self.judge_paths(workdir, |context| classify_argv(&words, context));
-        let mut rulings = self.path_rulings(&for_rules, workdir);
+        let read_roots = self.texts_of_read_roots();
+        let context = self.context(workdir, &read_roots);
+        let classification = classify_argv(&words, &context);
+        let judged = self.judge(workdir, &classification);
         let commands = unwrap::commands_of_argv(argv);
+        let mut rulings = self.path_rulings(&classification, workdir);
         rulings.extend(self.command_rulings(&commands));
-        self.compose(judged, commands, rulings)
+        self.compose(judged, commands, &rulings)
     }
 
     fn decide_file(&self, path: &Path, act: Act) -> Decision {
@@ -420,7 +431,13 @@ impl Gate {
         let roots: Vec<PathBuf> = match act {
             Act::Read => std::iter::once(self.root.clone()).chain(self.read_roots.iter().cloned()).collect(),
             Act::Write | Act::Exec | Act::Net => std::iter::once(self.root.clone())
-                .chain(self.settings.write_roots.iter().flatten().map(|text| crate::config::expand_home(&self.root, text)))
+                .chain(
+                    self.settings
+                        .write_roots
+                        .iter()
+                        .flatten()
+                        .map(|text| crate::config::expand_home(&self.root, text)),
+                )
                 .collect(),
         };
         let named_inside = roots.iter().any(|root| lexical.starts_with(root))
@@ -439,7 +456,8 @@ impl Gate {
                 },
             }
         };
-        let real_roots: Vec<PathBuf> = roots.iter().filter_map(|root| std::fs::canonicalize(root).ok()).collect();
+        let real_roots: Vec<PathBuf> =
+            roots.iter().filter_map(|root| std::fs::canonicalize(root).ok()).collect();
         if !named_inside || !real_roots.iter().any(|root| real.starts_with(root)) {
             return Decision::deny(
                 Source::PathPolicy,
@@ -490,9 +508,8 @@ impl Gate {
         names
     }
 
-    /// Classifies, and checks that the conditions of a safe verdict can be met here.
-    fn judge<'c>(&self, workdir: &Path, classify: impl Fn(&Context<'_>) -> Classification<'c>) -> Judged {
-        let classification = self.with_context(self.grammar(), workdir, &classify);
+    /// Checks that the conditions of a safe verdict can be met here.
+    fn judge(&self, workdir: &Path, classification: &Classification<'_>) -> Judged {
         let mut judged = Judged {
             verdict: classification.verdict(),
             conditions: classification.conditions.iter().collect(),
@@ -500,7 +517,7 @@ impl Gate {
             provision: Provision::default(),
         };
         if judged.verdict == Verdict::Safe {
-            match provide::conditions(&classification, workdir, &self.readable, self.mode()) {
+            match provide::conditions(classification, workdir, &self.readable, self.mode()) {
                 Ok(provision) => judged.provision = provision,
                 Err(unmet) => {
                     judged.verdict = Verdict::NeedsReview;
@@ -516,27 +533,18 @@ impl Gate {
         judged
     }
 
-    fn judge_paths<'c>(
-        &self,
-        workdir: &Path,
-        classify: impl Fn(&Context<'_>) -> Classification<'c>,
-    ) -> Classification<'c> {
-        self.with_context(Grammar::Sequence, workdir, &classify)
+    fn texts_of_read_roots(&self) -> Vec<&str> {
+        self.read_roots.iter().chain(&self.named_root).filter_map(|path| path.to_str()).collect()
     }
 
-    fn with_context<'c>(
-        &self,
-        grammar: Grammar,
-        workdir: &Path,
-        classify: &impl Fn(&Context<'_>) -> Classification<'c>,
-    ) -> Classification<'c> {
-        let (Some(root), Some(cwd)) = (self.root.to_str(), workdir.to_str()) else {
-            // A project whose path is not UTF-8 is judged without its name: absolute paths are outside.
-            return classify(&Context::new(grammar));
-        };
-        let read_roots: Vec<&str> =
-            self.read_roots.iter().chain(&self.named_root).filter_map(|path| path.to_str()).collect();
-        classify(&Context::new(grammar).with_root(root).with_cwd(cwd).with_read_roots(&read_roots))
+    /// The classifier's view of the project. One whose path is not UTF-8 is judged without its name: absolute paths
+    /// are outside then.
+    fn context<'c>(&'c self, workdir: &'c Path, read_roots: &'c [&'c str]) -> Context<'c> {
+        let context = Context::new(self.grammar());
+        match (self.root.to_str(), workdir.to_str()) {
+            (Some(root), Some(cwd)) => context.with_root(root).with_cwd(cwd).with_read_roots(read_roots),
+            (None, _) | (_, None) => context,
+        }
     }
 
     /// Contract P8: the paths that the classifier found, as read and write.
@@ -545,7 +553,10 @@ impl Gate {
         let effects = &classification.effects;
         for (act, list) in [(Act::Read, &effects.reads), (Act::Write, &effects.writes)] {
             for used in list {
-                let lexical = lexical_join(&workdir.join(effects.directory(used.directory)), Path::new(used.path.as_ref()));
+                let lexical = lexical_join(
+                    &workdir.join(effects.directory(used.directory)),
+                    Path::new(used.path.as_ref()),
+                );
                 let mut names = vec![used.path.to_string()];
                 let real = std::fs::canonicalize(&lexical).unwrap_or_else(|_| lexical.clone());
                 names.extend(self.names_of(&lexical, &real));
@@ -566,8 +577,9 @@ impl Gate {
     }
 
     /// Contract S13 to S16 with P3: puts verdict, rules and settings together.
-    fn compose(&self, judged: Judged, commands: unwrap::Commands, rulings: Vec<Ruling>) -> Decision {
-        let by_rule = |effect: Effect| rulings.iter().find(|ruling| ruling.rule.is_some() && ruling.effect == effect);
+    fn compose(&self, judged: Judged, commands: unwrap::Commands, rulings: &[Ruling]) -> Decision {
+        let by_rule =
+            |effect: Effect| rulings.iter().find(|ruling| ruling.rule.is_some() && ruling.effect == effect);
         let exec_allowed = !commands.incomplete
             && !commands.argvs.is_empty()
             && rulings
@@ -575,7 +587,8 @@ impl Gate {
                 .filter(|ruling| ruling.act == Act::Exec)
                 .all(|ruling| ruling.rule.is_some() && ruling.effect == Effect::Allow);
         let mut decision = if let Some(ruling) = by_rule(Effect::Deny) {
-            let mut decision = Decision::deny(Source::Rule, DecisionCode::PermissionDenied, rule_reason(ruling));
+            let mut decision =
+                Decision::deny(Source::Rule, DecisionCode::PermissionDenied, rule_reason(ruling));
             decision.ruling = Some(ruling.clone());
             decision
         } else if let Some(ruling) = by_rule(Effect::Ask) {
@@ -605,7 +618,10 @@ impl Gate {
                 DecisionCode::PermissionDenied,
                 "not known to be read-only, and this is a read_only run",
             )
-        } else if commands.incomplete && self.approval() == ApprovalPolicy::Never && self.has_strict_exec_rules() {
+        } else if commands.incomplete
+            && self.approval() == ApprovalPolicy::Never
+            && self.has_strict_exec_rules()
+        {
             Decision::deny(
                 Source::Policy,
                 DecisionCode::PermissionDenied,
@@ -653,7 +669,9 @@ impl Gate {
             let approval = self.approval().as_str();
             match effect {
                 Effect::Allow => format!("no rule speaks against it (approval policy {approval})"),
-                Effect::Ask => format!("not known to be harmless, and no rule allows it (approval policy {approval})"),
+                Effect::Ask => {
+                    format!("not known to be harmless, and no rule allows it (approval policy {approval})")
+                }
                 Effect::Deny => "no rule allows it, and the default is to deny".to_owned(),
             }
         };
@@ -722,4 +740,3 @@ fn now() -> Timestamp {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_secs());
     Timestamp::from_unix_seconds(i64::try_from(seconds).unwrap_or(i64::MAX))
 }
-

@@ -69,8 +69,12 @@ pub fn denial_line(denial: &Denial) -> String {
 pub fn not_started(why: &cmdgate_executor::NotStarted) -> String {
     use cmdgate_executor::NotStarted;
     match why {
-        NotStarted::ProgramNotFound { program } => format!("program `{program}` is not available on this machine"),
-        NotStarted::NotExecutable { program, reason } => format!("program `{program}` cannot be executed: {reason}"),
+        NotStarted::ProgramNotFound { program } => {
+            format!("program `{program}` is not available on this machine")
+        }
+        NotStarted::NotExecutable { program, reason } => {
+            format!("program `{program}` cannot be executed: {reason}")
+        }
         NotStarted::System { reason } => format!("no process could be started: {reason}"),
     }
 }

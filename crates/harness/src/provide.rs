@@ -52,7 +52,8 @@ pub(crate) fn conditions(
                     return Err(Unmet {
                         code: Code::PathUnknown,
                         span: None,
-                        why: "may read outside the project, which nothing prevents without a sandbox".to_owned(),
+                        why: "may read outside the project, which nothing prevents without a sandbox"
+                            .to_owned(),
                     });
                 }
                 provision.confine_reads = true;

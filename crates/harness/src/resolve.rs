@@ -206,12 +206,19 @@ mod tests {
         symlink("nowhere", root.join("dangling")).unwrap();
         symlink("a.txt", root.join("inner")).unwrap();
 
-        for fine in ["cat a.txt", "cat inner", "cat missing", "cat sub/*.txt", "cat ./sub/../a.txt", "cat </dev/null"] {
+        for fine in
+            ["cat a.txt", "cat inner", "cat missing", "cat sub/*.txt", "cat ./sub/../a.txt", "cat </dev/null"]
+        {
             assert_eq!(check(&root, fine), Ok(()), "{fine}");
         }
-        for held in
-            ["cat link.txt", "cat linkdir/x", "cat sub/link/../secret.txt", "cat *", "cat dangling", "cat linkdir/*"]
-        {
+        for held in [
+            "cat link.txt",
+            "cat linkdir/x",
+            "cat sub/link/../secret.txt",
+            "cat *",
+            "cat dangling",
+            "cat linkdir/*",
+        ] {
             assert!(check(&root, held).is_err(), "{held}");
         }
     }

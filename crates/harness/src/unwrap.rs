@@ -62,11 +62,14 @@ fn add(argv: Vec<String>, found: &mut Commands, depth: u8) {
             None => found.incomplete = true,
         },
         "eval" => collect(&rest.join(" "), found, depth - 1),
-        "env" | "sudo" | "doas" | "nohup" | "setsid" | "nice" | "ionice" | "timeout" | "stdbuf" | "command" | "exec"
-        | "builtin" | "time" | "watch" | "chroot" | "unshare" | "runuser" | "su" | "strace" | "ltrace" | "flock"
-        | "xargs" | "parallel" | "caffeinate" | "systemd-run" | "npx" | "uvx" | "pipx" => {
+        "env" | "sudo" | "doas" | "nohup" | "setsid" | "nice" | "ionice" | "timeout" | "stdbuf"
+        | "command" | "exec" | "builtin" | "time" | "watch" | "chroot" | "unshare" | "runuser" | "su"
+        | "strace" | "ltrace" | "flock" | "xargs" | "parallel" | "caffeinate" | "systemd-run" | "npx"
+        | "uvx" | "pipx" => {
             // Where the inner command begins depends on the wrapper's own flags: every word that may begin it counts.
-            let number = |word: &str| word.trim_end_matches(['s', 'm', 'h', 'd']).bytes().all(|b| b.is_ascii_digit() || b == b'.');
+            let number = |word: &str| {
+                word.trim_end_matches(['s', 'm', 'h', 'd']).bytes().all(|b| b.is_ascii_digit() || b == b'.')
+            };
             let mut begins = rest
                 .iter()
                 .enumerate()
@@ -96,8 +99,10 @@ fn add(argv: Vec<String>, found: &mut Commands, depth: u8) {
                 }
             }
         }
-        "." | "source" | "python" | "python3" | "node" | "perl" | "ruby" | "php" | "lua" | "awk" | "gawk" | "make"
-        | "ssh" | "docker" | "kubectl" | "tclsh" | "osascript" | "deno" | "bun" => found.incomplete = true,
+        "." | "source" | "python" | "python3" | "node" | "perl" | "ruby" | "php" | "lua" | "awk" | "gawk"
+        | "make" | "ssh" | "docker" | "kubectl" | "tclsh" | "osascript" | "deno" | "bun" => {
+            found.incomplete = true
+        }
         _ => {}
     }
     found.argvs.push(argv);
@@ -149,7 +154,9 @@ mod tests {
 
     #[test]
     fn says_when_it_does_not_know() {
-        for line in ["ls >(rm x)", "$x y", "python3 -c 'import os'", "bash script.sh", "source x", "f() { rm x; }; f"] {
+        for line in
+            ["ls >(rm x)", "$x y", "python3 -c 'import os'", "bash script.sh", "source x", "f() { rm x; }; f"]
+        {
             assert!(commands(line).incomplete, "{line}");
         }
         assert!(!commands("ls -la && cat a").incomplete);

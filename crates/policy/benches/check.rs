@@ -43,9 +43,8 @@ fn shared_prefix() -> Policy {
 fn deep_paths() -> Policy {
     let mut policy = Policy::default().layer("bench");
     for number in 0..RULES {
-        policy = policy.allow_write(&format!(
-            "/home/person/work/project/packages/web/src/components/{number}/*"
-        ));
+        policy =
+            policy.allow_write(&format!("/home/person/work/project/packages/web/src/components/{number}/*"));
     }
     policy.compile();
     policy
@@ -61,13 +60,7 @@ fn exec_hit(bencher: Bencher<'_, '_>) {
 fn exec_miss(bencher: Bencher<'_, '_>) {
     let policy = mixed();
     bencher.bench_local(|| {
-        policy.check_exec(black_box(&[
-            "/usr/bin/python3",
-            "-m",
-            "pytest",
-            "tests/test_all.py",
-            "-q",
-        ]))
+        policy.check_exec(black_box(&["/usr/bin/python3", "-m", "pytest", "tests/test_all.py", "-q"]))
     });
 }
 
@@ -102,12 +95,7 @@ fn built_in_policy(bencher: Bencher<'_, '_>) {
 fn compile(bencher: Bencher<'_, '_>) {
     let layers = mixed().layers().to_vec();
     bencher
-        .with_inputs(|| {
-            layers
-                .iter()
-                .cloned()
-                .fold(Policy::permissive(), Policy::with_layer)
-        })
+        .with_inputs(|| layers.iter().cloned().fold(Policy::permissive(), Policy::with_layer))
         .bench_local_values(|policy| {
             policy.compile();
             policy

@@ -70,10 +70,7 @@ impl std::str::FromStr for Act {
         Self::ALL
             .into_iter()
             .find(|act| act.as_str() == text)
-            .ok_or_else(|| UnknownName {
-                given: text.to_owned(),
-                expected: "read, write, exec, net",
-            })
+            .ok_or_else(|| UnknownName { given: text.to_owned(), expected: "read, write, exec, net" })
     }
 }
 
@@ -123,10 +120,7 @@ impl std::str::FromStr for Effect {
         Self::ALL
             .into_iter()
             .find(|effect| effect.as_str() == text)
-            .ok_or_else(|| UnknownName {
-                given: text.to_owned(),
-                expected: "allow, ask, deny",
-            })
+            .ok_or_else(|| UnknownName { given: text.to_owned(), expected: "allow, ask, deny" })
     }
 }
 
@@ -154,12 +148,7 @@ pub struct Defaults {
 impl Defaults {
     /// The same effect for every act.
     pub const fn all(effect: Effect) -> Self {
-        Self {
-            read: Some(effect),
-            write: Some(effect),
-            exec: Some(effect),
-            net: Some(effect),
-        }
+        Self { read: Some(effect), write: Some(effect), exec: Some(effect), net: Some(effect) }
     }
 
     /// The effect set for an act, if any.

@@ -19,10 +19,7 @@ static SETTINGS: LazyLock<Settings> = LazyLock::new(|| {
         grammar: Some(Grammar::Single),
         ..Settings::default()
     };
-    POLICY
-        .layers()
-        .first()
-        .map_or(strictest, |layer| layer.settings.clone())
+    POLICY.layers().first().map_or(strictest, |layer| layer.settings.clone())
 });
 
 pub(crate) fn policy() -> Policy {

@@ -108,11 +108,7 @@ pub enum PolicyErrorKind {
 
 impl PolicyError {
     pub(crate) fn new(kind: PolicyErrorKind) -> Self {
-        Self {
-            kind: Box::new(kind),
-            source_name: None,
-            location: None,
-        }
+        Self { kind: Box::new(kind), source_name: None, location: None }
     }
 
     pub(crate) fn known(
@@ -120,11 +116,7 @@ impl PolicyError {
         source_name: Option<&str>,
         location: Option<Location>,
     ) -> Self {
-        Self {
-            kind: Box::new(kind),
-            source_name: source_name.map(str::to_owned),
-            location,
-        }
+        Self { kind: Box::new(kind), source_name: source_name.map(str::to_owned), location }
     }
 
     pub(crate) fn at(kind: PolicyErrorKind, source_name: &str, text: &str, span: Range<usize>) -> Self {
@@ -221,10 +213,7 @@ pub struct PolicyErrors {
 impl PolicyErrors {
     pub(crate) fn from_list(errors: Vec<PolicyError>) -> Option<Self> {
         let mut errors = errors.into_iter();
-        Some(Self {
-            first: errors.next()?,
-            rest: errors.collect(),
-        })
+        Some(Self { first: errors.next()?, rest: errors.collect() })
     }
 
     /// The fault that comes first in the source.
@@ -245,10 +234,7 @@ impl PolicyErrors {
 
 impl From<PolicyError> for PolicyErrors {
     fn from(error: PolicyError) -> Self {
-        Self {
-            first: error,
-            rest: Vec::new(),
-        }
+        Self { first: error, rest: Vec::new() }
     }
 }
 

@@ -261,35 +261,21 @@ impl PolicyFile {
     /// wrong, all are reported at once.
     pub fn parse(source_name: &str, text: &str) -> Result<Self, PolicyErrors> {
         if text.len() > MAX_FILE_BYTES {
-            let kind = PolicyErrorKind::TooLarge {
-                bytes: text.len(),
-                limit: MAX_FILE_BYTES,
-            };
+            let kind = PolicyErrorKind::TooLarge { bytes: text.len(), limit: MAX_FILE_BYTES };
             return Err(PolicyError::known(kind, Some(source_name), None).into());
         }
         let raw: RawFile = toml::from_str(text).map_err(|error| {
-            let kind = PolicyErrorKind::Syntax {
-                message: error.message().to_owned(),
-            };
+            let kind = PolicyErrorKind::Syntax { message: error.message().to_owned() };
             match error.span() {
                 Some(span) => PolicyError::at(kind, source_name, text, span),
                 None => PolicyError::known(kind, Some(source_name), None),
             }
         })?;
-        let mut reader = Reader {
-            source_name,
-            text,
-            lines: LineIndex::new(text),
-            errors: Vec::new(),
-        };
+        let mut reader = Reader { source_name, text, lines: LineIndex::new(text), errors: Vec::new() };
         let (own, more) = reader.file(raw);
         match PolicyErrors::from_list(reader.errors) {
             Some(errors) => Err(errors),
-            None => Ok(Self {
-                source_name: source_name.to_owned(),
-                own,
-                more,
-            }),
+            None => Ok(Self { source_name: source_name.to_owned(), own, more }),
         }
     }
 
@@ -328,9 +314,7 @@ impl PolicyFile {
     /// Tries every example of every rule again, for a report.
     pub fn run_examples(&self) -> Vec<ExampleResult> {
         let layers = std::iter::once(&self.own).chain(&self.more);
-        layers
-            .flat_map(|layer| layer.rules.iter().flat_map(|rule| examples(&layer.name, rule)))
-            .collect()
+        layers.flat_map(|layer| layer.rules.iter().flat_map(|rule| examples(&layer.name, rule))).collect()
     }
 }
 
@@ -366,14 +350,9 @@ struct LineIndex {
 
 impl LineIndex {
     fn new(text: &str) -> Self {
-        let after_newlines = text
-            .bytes()
-            .enumerate()
-            .filter(|(_, byte)| *byte == b'\n')
-            .map(|(at, _)| at + 1);
-        Self {
-            starts: std::iter::once(0).chain(after_newlines).collect(),
-        }
+        let after_newlines =
+            text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        Self { starts: std::iter::once(0).chain(after_newlines).collect() }
     }
 
     fn locate(&self, text: &str, span: Range<usize>) -> Location {
@@ -395,8 +374,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn fault(&mut self, kind: PolicyErrorKind, span: Range<usize>) {
         let location = self.lines.locate(self.text, span);
-        self.errors
-            .push(PolicyError::known(kind, Some(self.source_name), Some(location)));
+        self.errors.push(PolicyError::known(kind, Some(self.source_name), Some(location)));
     }
 
     fn file(&mut self, mut raw: RawFile) -> (Layer, Vec<Layer>) {
@@ -436,9 +414,7 @@ impl Reader<'_> {
                 allow_domains: raw.network.allow_domains.map(|domains| self.patterns(domains)),
                 deny_domains: self.patterns(raw.network.deny_domains),
             },
-            environment: Environment {
-                add: raw.environment.add.map(|names| self.variables(names)),
-            },
+            environment: Environment { add: raw.environment.add.map(|names| self.variables(names)) },
             limits: raw.limits,
         };
         Layer {
@@ -457,22 +433,12 @@ impl Reader<'_> {
         // Where a person finds the rule: at its pattern.
         let place = self.lines.locate(self.text, raw.pattern.span());
         let pattern = self.pattern(raw.pattern);
-        let except = raw
-            .except
-            .into_iter()
-            .map(|pattern| self.pattern(pattern))
-            .collect();
+        let except = raw.except.into_iter().map(|pattern| self.pattern(pattern)).collect();
         let expires = raw.expires.and_then(|moment| {
             let read = moment.get_ref().read();
-            read.map_err(|problem| self.fault(PolicyErrorKind::Expires(problem), moment.span()))
-                .ok()
+            read.map_err(|problem| self.fault(PolicyErrorKind::Expires(problem), moment.span())).ok()
         });
-        let example_spans: Vec<_> = raw
-            .matches
-            .iter()
-            .chain(&raw.not_matches)
-            .map(Spanned::span)
-            .collect();
+        let example_spans: Vec<_> = raw.matches.iter().chain(&raw.not_matches).map(Spanned::span).collect();
         let rule = Rule {
             except,
             reason: raw.reason,
@@ -501,20 +467,15 @@ impl Reader<'_> {
         let span = text.span();
         let pattern = Pattern::lenient(text.into_inner());
         if let Some(problem) = pattern.problem() {
-            let kind = PolicyErrorKind::Pattern {
-                pattern: pattern.as_str().to_owned(),
-                problem: problem.clone(),
-            };
+            let kind =
+                PolicyErrorKind::Pattern { pattern: pattern.as_str().to_owned(), problem: problem.clone() };
             self.fault(kind, span);
         }
         pattern
     }
 
     fn patterns(&mut self, texts: Vec<Spanned<String>>) -> Vec<String> {
-        texts
-            .into_iter()
-            .map(|text| self.pattern(text).as_str().to_owned())
-            .collect()
+        texts.into_iter().map(|text| self.pattern(text).as_str().to_owned()).collect()
     }
 
     fn paths(&mut self, key: &'static str, texts: Vec<Spanned<String>>) -> Vec<String> {
@@ -542,11 +503,7 @@ impl Reader<'_> {
     ) -> Vec<String> {
         for text in &texts {
             if let Some(problem) = fault(text.get_ref()) {
-                let kind = PolicyErrorKind::Value {
-                    key,
-                    value: text.get_ref().clone(),
-                    problem,
-                };
+                let kind = PolicyErrorKind::Value { key, value: text.get_ref().clone(), problem };
                 self.fault(kind, text.span());
             }
         }
@@ -561,19 +518,11 @@ pub(crate) fn write(policy: &Policy) -> Result<String, PolicyErrors> {
     }
     let raw = RawFile {
         defaults: policy.base_defaults(),
-        layer: policy
-            .layers()
-            .iter()
-            .map(|layer| unspanned(raw_layer(layer)))
-            .collect(),
+        layer: policy.layers().iter().map(|layer| unspanned(raw_layer(layer))).collect(),
         ..RawFile::default()
     };
-    toml::to_string(&raw).map_err(|error| {
-        PolicyError::new(PolicyErrorKind::Write {
-            message: error.to_string(),
-        })
-        .into()
-    })
+    toml::to_string(&raw)
+        .map_err(|error| PolicyError::new(PolicyErrorKind::Write { message: error.to_string() }).into())
 }
 
 fn unspanned<T>(value: T) -> Spanned<T> {
@@ -607,9 +556,7 @@ fn raw_layer(layer: &Layer) -> RawFile {
             allow_domains: optional(&settings.network.allow_domains),
             deny_domains: unspanned_all(&settings.network.deny_domains),
         },
-        environment: RawEnvironment {
-            add: optional(&settings.environment.add),
-        },
+        environment: RawEnvironment { add: optional(&settings.environment.add) },
         limits: settings.limits,
         rule: layer.rules.iter().map(raw_rule).collect(),
         layer: Vec::new(),
@@ -618,10 +565,7 @@ fn raw_layer(layer: &Layer) -> RawFile {
 
 fn raw_rule(rule: &Rule) -> RawRule {
     let texts = |patterns: &[Pattern]| {
-        patterns
-            .iter()
-            .map(|pattern| unspanned(pattern.as_str().to_owned()))
-            .collect()
+        patterns.iter().map(|pattern| unspanned(pattern.as_str().to_owned())).collect()
     };
     RawRule {
         act: rule.act,

@@ -43,20 +43,13 @@ impl Class {
             return listed(character) != self.negated;
         }
         // What one case satisfies, the folded text satisfies: a fold only ever adds matches.
-        std::iter::once(character)
-            .chain(character.to_uppercase())
-            .any(|c| listed(c) != self.negated)
+        std::iter::once(character).chain(character.to_uppercase()).any(|c| listed(c) != self.negated)
     }
 }
 
 /// Splits a pattern into tokens, one list for each choice of its `{a,b}` alternatives.
 pub(crate) fn parse(text: &str) -> Result<Vec<Vec<Token>>, PatternError> {
-    Parser {
-        text,
-        at: 0,
-        depth: 0,
-    }
-    .sequence(false)
+    Parser { text, at: 0, depth: 0 }.sequence(false)
 }
 
 struct Parser<'a> {
@@ -138,22 +131,16 @@ impl Parser<'_> {
         while self.next() == Some(',') {
             choices.extend(self.sequence(true)?);
             if choices.len() > MAX_ALTERNATIVES {
-                return Err(PatternError::TooManyAlternatives {
-                    limit: MAX_ALTERNATIVES,
-                });
+                return Err(PatternError::TooManyAlternatives { limit: MAX_ALTERNATIVES });
             }
         }
         self.depth -= 1;
         if before.len().saturating_mul(choices.len()) > MAX_ALTERNATIVES {
-            return Err(PatternError::TooManyAlternatives {
-                limit: MAX_ALTERNATIVES,
-            });
+            return Err(PatternError::TooManyAlternatives { limit: MAX_ALTERNATIVES });
         }
-        let joined = before.iter().flat_map(|head| {
-            choices
-                .iter()
-                .map(move |tail| head.iter().chain(tail).cloned().collect())
-        });
+        let joined = before
+            .iter()
+            .flat_map(|head| choices.iter().map(move |tail| head.iter().chain(tail).cloned().collect()));
         Ok(joined.collect())
     }
 
@@ -188,11 +175,7 @@ impl Parser<'_> {
             }
             ranges.push((low, high));
         }
-        Ok(Class {
-            negated,
-            ranges: ranges.into(),
-            fold: false,
-        })
+        Ok(Class { negated, ranges: ranges.into(), fold: false })
     }
 }
 
@@ -218,10 +201,7 @@ pub(crate) fn fold_tokens(tokens: &[Token]) -> Vec<Token> {
     for token in tokens {
         match token {
             Token::Char(character) => folded.extend(fold_char(*character).map(Token::Char)),
-            Token::Class(class) => folded.push(Token::Class(Class {
-                fold: true,
-                ..class.clone()
-            })),
+            Token::Class(class) => folded.push(Token::Class(Class { fold: true, ..class.clone() })),
             Token::AnyChar | Token::Star | Token::StarStar => folded.push(token.clone()),
         }
     }
@@ -330,9 +310,7 @@ impl Run {
     /// What remains after the first place where this run fits.
     fn find<'t>(&self, text: &'t str) -> Option<&'t str> {
         match self {
-            Self::Literal(literal) => text
-                .find(&**literal)
-                .and_then(|at| text.get(at + literal.len()..)),
+            Self::Literal(literal) => text.find(&**literal).and_then(|at| text.get(at + literal.len()..)),
             Self::Mixed(_) => text.char_indices().find_map(|(at, _)| {
                 let rest = text.get(at..)?;
                 rest.get(self.fits(rest)?..)
@@ -345,9 +323,7 @@ impl Run {
             Self::Literal(literal) => text.ends_with(&**literal),
             Self::Mixed(tokens) => {
                 let start = text.char_indices().rev().nth(tokens.len().saturating_sub(1));
-                start
-                    .and_then(|(at, _)| text.get(at..))
-                    .is_some_and(|end| self.fits(end) == Some(end.len()))
+                start.and_then(|(at, _)| text.get(at..)).is_some_and(|end| self.fits(end) == Some(end.len()))
             }
         }
     }
@@ -377,12 +353,7 @@ impl Glob {
             .collect::<std::collections::VecDeque<_>>();
         let first = runs.pop_front().unwrap_or_else(|| Run::Literal("".into()));
         let last = runs.pop_back();
-        Self {
-            first,
-            middle: runs.into_iter().collect(),
-            last,
-            word_tail,
-        }
+        Self { first, middle: runs.into_iter().collect(), last, word_tail }
     }
 
     pub(crate) fn matches(&self, text: &str) -> bool {

@@ -70,9 +70,7 @@ pub(crate) struct Hits {
 
 impl Index {
     pub(crate) fn new(layers: &[Layer]) -> Self {
-        Self {
-            acts: Act::ALL.map(|act| ActIndex::new(act, layers)),
-        }
+        Self { acts: Act::ALL.map(|act| ActIndex::new(act, layers)) }
     }
 
     fn act(&self, act: Act) -> &ActIndex {
@@ -95,10 +93,7 @@ impl Index {
                     return;
                 };
                 // Once something is denied, only an earlier deny is worth a look.
-                if hits
-                    .deny
-                    .is_some_and(|deny| entry.effect != Effect::Deny || deny.entry <= id)
-                {
+                if hits.deny.is_some_and(|deny| entry.effect != Effect::Deny || deny.entry <= id) {
                     return;
                 }
                 let Some(firm) = entry.matches(form, now) else {
@@ -113,12 +108,7 @@ impl Index {
                 };
                 if slot.is_none_or(|known| id < known.entry) {
                     let (layer, rule) = (entry.layer as usize, entry.rule as usize);
-                    *slot = Some(Hit {
-                        entry: id,
-                        layer,
-                        rule,
-                        form: position,
-                    });
+                    *slot = Some(Hit { entry: id, layer, rule, form: position });
                 }
             });
         }
@@ -134,17 +124,9 @@ impl Index {
                 let Some(entry) = index.entries.get(id as usize) else {
                     return;
                 };
-                if entry
-                    .matches(form, now)
-                    .is_some_and(|firm| firm || entry.effect != Effect::Allow)
-                {
+                if entry.matches(form, now).is_some_and(|firm| firm || entry.effect != Effect::Allow) {
                     let (layer, rule) = (entry.layer as usize, entry.rule as usize);
-                    hits.push(Hit {
-                        entry: id,
-                        layer,
-                        rule,
-                        form: position,
-                    });
+                    hits.push(Hit { entry: id, layer, rule, form: position });
                 }
             });
         }
@@ -164,11 +146,7 @@ impl Entry {
         let (globs, except) = if broken {
             (crate::Pattern::lenient("*").compile(rule.act), Vec::new())
         } else {
-            let except = rule
-                .except
-                .iter()
-                .flat_map(|pattern| pattern.compile(rule.act))
-                .collect();
+            let except = rule.except.iter().flat_map(|pattern| pattern.compile(rule.act)).collect();
             (rule.pattern.compile(rule.act), except)
         };
         let entry = |(glob, folded)| Self {
@@ -194,12 +172,7 @@ impl Entry {
         }
         if !self.glob.matches(&spelling.text) {
             firm = false;
-            if !self
-                .folded
-                .as_ref()
-                .unwrap_or(&self.glob)
-                .matches(&spelling.folded)
-            {
+            if !self.folded.as_ref().unwrap_or(&self.glob).matches(&spelling.folded) {
                 return None;
             }
         }
@@ -219,9 +192,7 @@ impl ActIndex {
             let implied = layer.implied_rules();
             for (rule_number, rule) in (0_u32..).zip(layer.rules.iter().chain(&implied)) {
                 if rule.act == act {
-                    index
-                        .entries
-                        .extend(Entry::new(layer, rule, (layer_number, rule_number)));
+                    index.entries.extend(Entry::new(layer, rule, (layer_number, rule_number)));
                 }
             }
         }
@@ -256,10 +227,7 @@ impl ActIndex {
         let mut wanted: Vec<Box<str>> = Vec::new();
         for (id, stretches) in stretches_of {
             let rarest = stretches.into_iter().min_by_key(|stretch| {
-                (
-                    shared.get(stretch).copied().unwrap_or_default(),
-                    std::cmp::Reverse(stretch.len()),
-                )
+                (shared.get(stretch).copied().unwrap_or_default(), std::cmp::Reverse(stretch.len()))
             });
             let Some(stretch) = rarest else {
                 self.always.push(id);
@@ -285,8 +253,7 @@ impl ActIndex {
             self.finder = Some(finder);
         } else {
             // Too many patterns for the automaton: slower, and nothing is missed.
-            self.always
-                .extend(std::mem::take(&mut self.by_stretch).into_iter().flatten());
+            self.always.extend(std::mem::take(&mut self.by_stretch).into_iter().flatten());
             self.always.sort_unstable();
         }
     }
@@ -300,12 +267,7 @@ impl ActIndex {
         }
         if let Some(finder) = &self.finder {
             for found in finder.find_overlapping_iter(text) {
-                for &id in self
-                    .by_stretch
-                    .get(found.pattern().as_usize())
-                    .into_iter()
-                    .flatten()
-                {
+                for &id in self.by_stretch.get(found.pattern().as_usize()).into_iter().flatten() {
                     visit(id);
                 }
             }
@@ -314,17 +276,12 @@ impl ActIndex {
 }
 
 fn first_bytes(text: &str) -> &str {
-    let end = (0..=MAX_STRETCH.min(text.len()))
-        .rev()
-        .find(|end| text.is_char_boundary(*end))
-        .unwrap_or(0);
+    let end = (0..=MAX_STRETCH.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     text.get(..end).unwrap_or(text)
 }
 
 fn last_bytes(text: &str) -> &str {
     let start = text.len().saturating_sub(MAX_STRETCH);
-    let start = (start..=text.len())
-        .find(|start| text.is_char_boundary(*start))
-        .unwrap_or(0);
+    let start = (start..=text.len()).find(|start| text.is_char_boundary(*start)).unwrap_or(0);
     text.get(start..).unwrap_or(text)
 }

@@ -41,14 +41,8 @@ impl Timestamp {
 
     pub(crate) fn from_datetime(value: &Datetime) -> Result<Self, TimestampError> {
         let malformed = || TimestampError::Malformed(value.to_string());
-        let (date, time) = (
-            value.date.ok_or_else(malformed)?,
-            value.time.ok_or_else(malformed)?,
-        );
-        let offset_minutes = match value
-            .offset
-            .ok_or_else(|| TimestampError::NoOffset(value.to_string()))?
-        {
+        let (date, time) = (value.date.ok_or_else(malformed)?, value.time.ok_or_else(malformed)?);
+        let offset_minutes = match value.offset.ok_or_else(|| TimestampError::NoOffset(value.to_string()))? {
             Offset::Z => 0,
             Offset::Custom { minutes } => i64::from(minutes),
         };
@@ -73,9 +67,7 @@ impl std::str::FromStr for Timestamp {
     type Err = TimestampError;
 
     fn from_str(text: &str) -> Result<Self, TimestampError> {
-        let value: Datetime = text
-            .parse()
-            .map_err(|_| TimestampError::Malformed(text.to_owned()))?;
+        let value: Datetime = text.parse().map_err(|_| TimestampError::Malformed(text.to_owned()))?;
         Self::from_datetime(&value)
     }
 }
@@ -85,10 +77,7 @@ impl fmt::Display for Timestamp {
         let (year, month, day) = civil_from_days(self.0.div_euclid(86_400));
         let of_day = self.0.rem_euclid(86_400);
         let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
-        )
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
     }
 }
 
@@ -137,11 +126,7 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     (year, month, day)
 }

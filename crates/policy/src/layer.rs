@@ -32,10 +32,7 @@ pub struct Layer {
 impl Layer {
     /// An empty layer.
     pub fn new(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            ..Self::default()
-        }
+        Self { name: name.into(), ..Self::default() }
     }
 
     /// Says where the layer was read from.

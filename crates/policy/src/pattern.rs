@@ -113,22 +113,14 @@ impl Pattern {
             return Err(PatternError::Empty);
         }
         if text.len() > MAX_PATTERN_BYTES {
-            return Err(PatternError::TooLong {
-                bytes: text.len(),
-                limit: MAX_PATTERN_BYTES,
-            });
+            return Err(PatternError::TooLong { bytes: text.len(), limit: MAX_PATTERN_BYTES });
         }
         if text.contains('\0') {
             return Err(PatternError::Nul);
         }
-        let forms: usize = glob::parse(text)?
-            .iter()
-            .map(|tokens| path_form_count(tokens))
-            .sum();
+        let forms: usize = glob::parse(text)?.iter().map(|tokens| path_form_count(tokens)).sum();
         if forms > glob::MAX_ALTERNATIVES {
-            return Err(PatternError::TooManyAlternatives {
-                limit: glob::MAX_ALTERNATIVES,
-            });
+            return Err(PatternError::TooManyAlternatives { limit: glob::MAX_ALTERNATIVES });
         }
         Ok(())
     }
@@ -169,10 +161,7 @@ impl Pattern {
     /// ```
     pub fn covers(&self, other: &Self, act: Act) -> bool {
         let (own, other) = (self.spelled_out(act), other.spelled_out(act));
-        !other.is_empty()
-            && other
-                .iter()
-                .all(|inner| own.iter().any(|outer| glob::covers(outer, inner)))
+        !other.is_empty() && other.iter().all(|inner| own.iter().any(|outer| glob::covers(outer, inner)))
     }
 
     /// The token lists with the two readings of a word prefix written out.
@@ -245,10 +234,7 @@ fn fold_for(act: Act, tokens: &[Token]) -> Vec<Token> {
     match act {
         Act::Read | Act::Write => glob::fold_tokens(tokens),
         Act::Exec => {
-            let program = tokens
-                .iter()
-                .position(|token| *token == Token::Char(' '))
-                .unwrap_or(tokens.len());
+            let program = tokens.iter().position(|token| *token == Token::Char(' ')).unwrap_or(tokens.len());
             let (program, arguments) = tokens.split_at(program);
             let mut folded = glob::fold_tokens(program);
             folded.extend_from_slice(arguments);
@@ -261,10 +247,7 @@ fn fold_for(act: Act, tokens: &[Token]) -> Vec<Token> {
 /// At least as many as [`path_forms`] gives.
 fn path_form_count(tokens: &[Token]) -> usize {
     let doubled = tokens.iter().filter(|token| **token == Token::StarStar).count() + 1;
-    u32::try_from(doubled)
-        .ok()
-        .and_then(|doubled| 2_usize.checked_pow(doubled))
-        .unwrap_or(usize::MAX)
+    u32::try_from(doubled).ok().and_then(|doubled| 2_usize.checked_pow(doubled)).unwrap_or(usize::MAX)
 }
 
 /// A path pattern in the spelling that resolved paths have.
@@ -277,10 +260,7 @@ fn path_forms(tokens: &[Token]) -> Vec<Vec<Token>> {
             if clean.last() == Some(&SLASH) {
                 continue;
             }
-            if matches!(
-                clean.as_slice(),
-                [Token::Char('.')] | [.., SLASH, Token::Char('.')]
-            ) {
+            if matches!(clean.as_slice(), [Token::Char('.')] | [.., SLASH, Token::Char('.')]) {
                 clean.pop();
                 continue;
             }

@@ -86,12 +86,7 @@ impl Policy {
 
     /// No layers, and these answers where no rule matches. An act left out is denied.
     pub fn with_defaults(base: Defaults) -> Self {
-        Self {
-            base,
-            layers: Vec::new(),
-            open: None,
-            index: OnceLock::new(),
-        }
+        Self { base, layers: Vec::new(), open: None, index: OnceLock::new() }
     }
 
     /// Starts a layer; the rules that follow go into it. A name used before starts another layer.
@@ -171,9 +166,7 @@ impl Policy {
 
     /// Every rule with its layer, the lowest layer first.
     pub fn rules(&self) -> impl Iterator<Item = (&Layer, &Rule)> {
-        self.layers
-            .iter()
-            .flat_map(|layer| layer.rules.iter().map(move |rule| (layer, rule)))
+        self.layers.iter().flat_map(|layer| layer.rules.iter().map(move |rule| (layer, rule)))
     }
 
     /// The answers where no rule matches and no layer has a default.
@@ -312,9 +305,7 @@ impl Policy {
     pub fn matching(&self, act: Act, target: &str, now: Option<Timestamp>) -> Vec<(&str, RuleRef)> {
         let forms = Forms::of(act, target);
         let hits = self.index().all(act, &forms, now);
-        hits.into_iter()
-            .filter_map(|hit| self.describe(&hit, &forms))
-            .collect()
+        hits.into_iter().filter_map(|hit| self.describe(&hit, &forms)).collect()
     }
 
     pub(crate) fn rule_matches(&self, act: Act, target: &str) -> bool {
@@ -348,30 +339,16 @@ impl Policy {
             Some((layer, rule)) => (layer, Some(rule)),
             None => (default_layer, None),
         };
-        Ruling {
-            effect,
-            act,
-            target: target.to_owned(),
-            layer: layer.to_owned(),
-            rule,
-        }
+        Ruling { effect, act, target: target.to_owned(), layer: layer.to_owned(), rule }
     }
 
     fn describe(&self, hit: &Hit, forms: &Forms<'_>) -> Option<(&str, RuleRef)> {
         let layer = self.layers.get(hit.layer)?;
-        let on = forms
-            .all()
-            .get(hit.form)
-            .map_or(MatchedOn::Target, |form| form.on);
+        let on = forms.all().get(hit.form).map_or(MatchedOn::Target, |form| form.on);
         // Beyond the rules that are written come those that the layer's settings imply.
-        let implied = hit
-            .rule
-            .checked_sub(layer.rules.len())
-            .map(|past| layer.implied_rules().into_iter().nth(past));
-        let rule = layer
-            .rules
-            .get(hit.rule)
-            .or(implied.as_ref().and_then(Option::as_ref))?;
+        let implied =
+            hit.rule.checked_sub(layer.rules.len()).map(|past| layer.implied_rules().into_iter().nth(past));
+        let rule = layer.rules.get(hit.rule).or(implied.as_ref().and_then(Option::as_ref))?;
         let described = RuleRef {
             pattern: rule.pattern.as_str().to_owned(),
             effect: rule.effect,
@@ -439,12 +416,7 @@ impl Default for Policy {
 
 impl Clone for Policy {
     fn clone(&self) -> Self {
-        Self {
-            base: self.base,
-            layers: self.layers.clone(),
-            open: self.open,
-            index: self.index.clone(),
-        }
+        Self { base: self.base, layers: self.layers.clone(), open: self.open, index: self.index.clone() }
     }
 }
 

@@ -81,14 +81,8 @@ impl Rule {
 
     /// Whether this rule, alone and unexpired, speaks about the target.
     pub fn matches(&self, target: &str) -> bool {
-        let alone = Self {
-            expires: None,
-            ..self.clone()
-        };
-        crate::Policy::permissive()
-            .layer("alone")
-            .rule(alone)
-            .rule_matches(self.act, target)
+        let alone = Self { expires: None, ..self.clone() };
+        crate::Policy::permissive().layer("alone").rule(alone).rule_matches(self.act, target)
     }
 
     /// Whether the rule has ended at that time.
@@ -98,8 +92,6 @@ impl Rule {
 
     /// What stands in the way of using the rule as written, if anything.
     pub fn problem(&self) -> Option<&crate::PatternError> {
-        std::iter::once(&self.pattern)
-            .chain(&self.except)
-            .find_map(Pattern::problem)
+        std::iter::once(&self.pattern).chain(&self.except).find_map(Pattern::problem)
     }
 }

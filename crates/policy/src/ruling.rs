@@ -100,11 +100,7 @@ impl fmt::Display for Ruling {
         write!(f, "{} {}: ", self.effect, self.act)?;
         match &self.rule {
             None if self.layer == DEFAULT_LAYER => write!(f, "no rule matches, this is the default"),
-            None => write!(
-                f,
-                "no rule matches, this is the default set by layer {}",
-                self.layer
-            ),
+            None => write!(f, "no rule matches, this is the default set by layer {}", self.layer),
             Some(rule) => {
                 write!(f, "rule `{}` of layer {}", rule.pattern, self.layer)?;
                 if let Some(file) = &rule.file {

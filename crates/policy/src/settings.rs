@@ -317,21 +317,12 @@ impl Settings {
             ),
             hints: stricter(self.hints, builtin.hints, other.hints),
             read_roots: narrow(self.read_roots.as_deref(), other.read_roots.as_deref(), is_within),
-            write_roots: narrow(
-                self.write_roots.as_deref(),
-                other.write_roots.as_deref(),
-                is_within,
-            ),
+            write_roots: narrow(self.write_roots.as_deref(), other.write_roots.as_deref(), is_within),
             protected_paths: join(&self.protected_paths, &other.protected_paths),
             unprotected_paths: self.unprotected_paths.as_ref().map(|open| {
                 open.iter()
                     .filter(|path| !other.protected_paths.contains(path))
-                    .filter(|path| {
-                        other
-                            .unprotected_paths
-                            .as_ref()
-                            .is_none_or(|both| both.contains(path))
-                    })
+                    .filter(|path| other.unprotected_paths.as_ref().is_none_or(|both| both.contains(path)))
                     .cloned()
                     .collect()
             }),
@@ -345,16 +336,10 @@ impl Settings {
                 deny_domains: join(&self.network.deny_domains, &other.network.deny_domains),
             },
             environment: Environment {
-                add: narrow(
-                    self.environment.add.as_deref(),
-                    other.environment.add.as_deref(),
-                    |a, b| a == b,
-                ),
+                add: narrow(self.environment.add.as_deref(), other.environment.add.as_deref(), |a, b| a == b),
             },
             limits: {
-                let floor = builtin
-                    .limits
-                    .combine(&self.limits, |builtin, own| own.or(builtin));
+                let floor = builtin.limits.combine(&self.limits, |builtin, own| own.or(builtin));
                 let lower = floor.combine(&other.limits, |floor, other| match (floor, other) {
                     (Some(floor), Some(other)) if other >= floor => None,
                     (_, other) => other,
@@ -374,48 +359,19 @@ impl Settings {
                 names.push(name);
             }
         };
-        note(
-            "profile",
-            self.profile.or(builtin.profile) < base.profile.or(builtin.profile),
-        );
-        note(
-            "sandbox",
-            self.sandbox.or(builtin.sandbox) < base.sandbox.or(builtin.sandbox),
-        );
-        note(
-            "approval",
-            self.approval.or(builtin.approval) < base.approval.or(builtin.approval),
-        );
-        note(
-            "grammar",
-            self.grammar.or(builtin.grammar) < base.grammar.or(builtin.grammar),
-        );
+        note("profile", self.profile.or(builtin.profile) < base.profile.or(builtin.profile));
+        note("sandbox", self.sandbox.or(builtin.sandbox) < base.sandbox.or(builtin.sandbox));
+        note("approval", self.approval.or(builtin.approval) < base.approval.or(builtin.approval));
+        note("grammar", self.grammar.or(builtin.grammar) < base.grammar.or(builtin.grammar));
         note(
             "stop_at_first_failure",
             self.stop_at_first_failure.or(builtin.stop_at_first_failure)
                 < base.stop_at_first_failure.or(builtin.stop_at_first_failure),
         );
-        note(
-            "read_roots",
-            opens_more(self.read_roots.as_deref(), base.read_roots.as_deref(), is_within),
-        );
-        note(
-            "write_roots",
-            opens_more(
-                self.write_roots.as_deref(),
-                base.write_roots.as_deref(),
-                is_within,
-            ),
-        );
-        note(
-            "protected_paths",
-            base.protected()
-                .any(|path| !self.protected().any(|own| own == path)),
-        );
-        note(
-            "secrets",
-            base.secrets.iter().any(|path| !self.secrets.contains(path)),
-        );
+        note("read_roots", opens_more(self.read_roots.as_deref(), base.read_roots.as_deref(), is_within));
+        note("write_roots", opens_more(self.write_roots.as_deref(), base.write_roots.as_deref(), is_within));
+        note("protected_paths", base.protected().any(|path| !self.protected().any(|own| own == path)));
+        note("secrets", base.secrets.iter().any(|path| !self.secrets.contains(path)));
         note(
             "network.allow_domains",
             opens_more(
@@ -426,18 +382,11 @@ impl Settings {
         );
         note(
             "network.deny_domains",
-            base.network
-                .deny_domains
-                .iter()
-                .any(|domain| !self.network.deny_domains.contains(domain)),
+            base.network.deny_domains.iter().any(|domain| !self.network.deny_domains.contains(domain)),
         );
         note(
             "environment.add",
-            opens_more(
-                self.environment.add.as_deref(),
-                base.environment.add.as_deref(),
-                |a, b| a == b,
-            ),
+            opens_more(self.environment.add.as_deref(), base.environment.add.as_deref(), |a, b| a == b),
         );
         let (own, base, builtin) = (self.limits.each(), base.limits.each(), builtin.limits.each());
         for (((name, own), (_, base)), (_, builtin)) in own.into_iter().zip(base).zip(builtin) {
@@ -453,10 +402,7 @@ impl Settings {
     /// The protected paths that are not taken out again.
     pub fn protected(&self) -> impl Iterator<Item = &str> {
         let open = self.unprotected_paths.as_deref().unwrap_or_default();
-        self.protected_paths
-            .iter()
-            .filter(|path| !open.contains(path))
-            .map(String::as_str)
+        self.protected_paths.iter().filter(|path| !open.contains(path)).map(String::as_str)
     }
 
     /// The protected path that covers a path of the project, if one does: the path itself, its last
@@ -504,12 +450,7 @@ impl Settings {
             }
         }
         for domain in self.network.allow_domains.iter().flatten() {
-            rules.push(rule(
-                Act::Net,
-                Effect::Allow,
-                domain,
-                "listed under `network.allow_domains`",
-            ));
+            rules.push(rule(Act::Net, Effect::Allow, domain, "listed under `network.allow_domains`"));
         }
         rules
     }
@@ -547,12 +488,8 @@ fn narrow(
         (Some(own), None) => return Some(own.to_vec()),
         (Some(own), Some(other)) => (own, other),
     };
-    let kept = own
-        .iter()
-        .filter(|item| other.iter().any(|outer| within(item, outer)));
-    let inner = other
-        .iter()
-        .filter(|item| own.iter().any(|outer| within(item, outer)));
+    let kept = own.iter().filter(|item| other.iter().any(|outer| within(item, outer)));
+    let inner = other.iter().filter(|item| own.iter().any(|outer| within(item, outer)));
     let inner: Vec<String> = inner.cloned().collect();
     Some(join(&kept.cloned().collect::<Vec<_>>(), &inner))
 }

@@ -28,17 +28,13 @@ pub(crate) struct Forms<'a> {
 
 impl<'a> Forms<'a> {
     pub(crate) fn of(act: Act, target: &'a str) -> Self {
-        let mut forms = Self {
-            list: Vec::with_capacity(4),
-        };
+        let mut forms = Self { list: Vec::with_capacity(4) };
         forms.add_target(act, target);
         forms
     }
 
     pub(crate) fn of_argv(argv: &'a [impl AsRef<str>], joined: &'a str) -> Self {
-        let mut forms = Self {
-            list: Vec::with_capacity(4),
-        };
+        let mut forms = Self { list: Vec::with_capacity(4) };
         if let [program, ..] = argv {
             forms.add_command(program.as_ref(), joined);
         }
@@ -65,27 +61,16 @@ impl<'a> Forms<'a> {
     }
 
     fn push(&mut self, act: Act, text: Cow<'a, str>, loose: bool, on: MatchedOn) {
-        if self
-            .list
-            .iter()
-            .any(|form| form.text == text && (loose || !form.loose))
-        {
+        if self.list.iter().any(|form| form.text == text && (loose || !form.loose)) {
             return;
         }
         let (folded, scan) = match &text {
             Cow::Borrowed(text) => (fold_target(act, text), fold(text)),
-            Cow::Owned(text) => (
-                Cow::Owned(fold_target(act, text).into_owned()),
-                Cow::Owned(fold(text).into_owned()),
-            ),
+            Cow::Owned(text) => {
+                (Cow::Owned(fold_target(act, text).into_owned()), Cow::Owned(fold(text).into_owned()))
+            }
         };
-        self.list.push(Form {
-            text,
-            folded,
-            scan,
-            loose,
-            on,
-        });
+        self.list.push(Form { text, folded, scan, loose, on });
     }
 
     fn add_path(&mut self, act: Act, raw: &'a str) {
@@ -117,9 +102,8 @@ impl<'a> Forms<'a> {
             || joined != joined.trim()
         {
             let even = joined.split_whitespace().collect::<Vec<_>>().join(" ");
-            let (program, arguments) = even
-                .split_at_checked(even.find(' ').unwrap_or(even.len()))
-                .unwrap_or_default();
+            let (program, arguments) =
+                even.split_at_checked(even.find(' ').unwrap_or(even.len())).unwrap_or_default();
             let (program, arguments) = (program.to_owned(), arguments.to_owned());
             self.push(Act::Exec, Cow::Owned(even), true, MatchedOn::Command);
             self.push(Act::Exec, Cow::Owned(program.clone()), true, MatchedOn::Program);
@@ -134,21 +118,11 @@ impl<'a> Forms<'a> {
         }
         let clean = normalise_path(program);
         if clean != program {
-            self.push(
-                Act::Exec,
-                Cow::Owned(format!("{clean}{arguments}")),
-                true,
-                MatchedOn::Command,
-            );
+            self.push(Act::Exec, Cow::Owned(format!("{clean}{arguments}")), true, MatchedOn::Command);
         }
         if let Some(name) = last_component(&clean) {
             self.push(Act::Exec, Cow::Owned(name.to_owned()), true, MatchedOn::Basename);
-            self.push(
-                Act::Exec,
-                Cow::Owned(format!("{name}{arguments}")),
-                true,
-                MatchedOn::Command,
-            );
+            self.push(Act::Exec, Cow::Owned(format!("{name}{arguments}")), true, MatchedOn::Command);
         }
         if clean != program {
             self.push(Act::Exec, clean.into_owned().into(), true, MatchedOn::Program);
@@ -171,12 +145,7 @@ impl<'a> Forms<'a> {
         let loose = user.is_some() || !is_host(host) || port.is_some_and(|port| !is_port(port));
         self.push(Act::Net, Cow::Owned(host.to_owned()), loose, MatchedOn::Host);
         if let Some(port) = port {
-            self.push(
-                Act::Net,
-                Cow::Owned(format!("{host}:{port}")),
-                loose,
-                MatchedOn::Target,
-            );
+            self.push(Act::Net, Cow::Owned(format!("{host}:{port}")), loose, MatchedOn::Target);
         }
         if is_url {
             self.push(Act::Net, lower.clone(), loose, MatchedOn::Target);
@@ -235,18 +204,14 @@ fn is_normal(path: &str) -> bool {
     let mut only_up = !path.starts_with('/');
     path == "/"
         || path == "."
-        || path
-            .strip_prefix('/')
-            .unwrap_or(path)
-            .split('/')
-            .all(|part| match part {
-                "" | "." => false,
-                ".." => only_up,
-                _ => {
-                    only_up = false;
-                    true
-                }
-            })
+        || path.strip_prefix('/').unwrap_or(path).split('/').all(|part| match part {
+            "" | "." => false,
+            ".." => only_up,
+            _ => {
+                only_up = false;
+                true
+            }
+        })
 }
 
 pub(crate) fn last_component(path: &str) -> Option<&str> {
@@ -315,19 +280,13 @@ mod tests {
     #[test]
     fn a_host_is_plain_or_loose() {
         let firm = |target: &str| {
-            Forms::of(Act::Net, target)
-                .firm()
-                .map(|form| form.text.to_string())
-                .collect::<Vec<_>>()
+            Forms::of(Act::Net, target).firm().map(|form| form.text.to_string()).collect::<Vec<_>>()
         };
         assert_eq!(firm("Example.COM."), ["example.com"]);
         assert_eq!(firm("example.com:443"), ["example.com", "example.com:443"]);
         assert_eq!(firm("[::1]:443"), ["::1", "::1:443"]);
         assert_eq!(firm("::1"), ["::1"]);
-        assert_eq!(
-            firm("https://example.com/a"),
-            ["example.com", "https://example.com/a"]
-        );
+        assert_eq!(firm("https://example.com/a"), ["example.com", "https://example.com/a"]);
         for hostile in [
             "https://example.com@evil.test/",
             "evil.test/.example.com",

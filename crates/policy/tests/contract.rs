@@ -31,11 +31,7 @@ fn every_builder_answers_for_its_act_and_no_other() {
             for other in Act::ALL {
                 let ruling = policy.check(other, "thing");
                 if other == act {
-                    assert_eq!(
-                        (ruling.effect, ruling.layer.as_str()),
-                        (wanted, "app"),
-                        "{act} {wanted}"
-                    );
+                    assert_eq!((ruling.effect, ruling.layer.as_str()), (wanted, "app"), "{act} {wanted}");
                     assert_eq!(ruling.rule.unwrap().pattern, "thing");
                 } else {
                     assert_eq!(
@@ -58,9 +54,7 @@ fn deny_beats_ask_beats_allow_in_any_order_of_layers() {
         |policy| policy.layer("denies").deny_exec("npm run deploy*"),
     ];
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
-        let policy = order
-            .iter()
-            .fold(Policy::deny_all(), |policy, at| layers[*at](policy));
+        let policy = order.iter().fold(Policy::deny_all(), |policy, at| layers[*at](policy));
         for (target, wanted, layer) in [
             ("npm test", Effect::Allow, "allows"),
             ("npm run lint", Effect::Ask, "asks"),
@@ -68,11 +62,7 @@ fn deny_beats_ask_beats_allow_in_any_order_of_layers() {
             ("yarn", Effect::Deny, "default"),
         ] {
             let ruling = policy.check(Act::Exec, target);
-            assert_eq!(
-                (ruling.effect, ruling.layer.as_str()),
-                (wanted, layer),
-                "{order:?} {target}"
-            );
+            assert_eq!((ruling.effect, ruling.layer.as_str()), (wanted, layer), "{order:?} {target}");
             assert_eq!(policy.explain(Act::Exec, target), ruling);
         }
     }
@@ -114,14 +104,7 @@ fn the_built_in_policy() {
             );
         }
     }
-    for open in [
-        ".env.example",
-        "app/.env.sample",
-        "id_rsa.pub",
-        "keys.md",
-        "environment",
-        "src/env.rs",
-    ] {
+    for open in [".env.example", "app/.env.sample", "id_rsa.pub", "keys.md", "environment", "src/env.rs"] {
         assert_eq!(effect(&policy, Act::Read, open), Effect::Allow, "{open}");
     }
     let open = Policy::permissive();
@@ -133,11 +116,7 @@ fn the_built_in_policy() {
 // contract: P4
 #[test]
 fn nothing_stacked_on_top_opens_a_secret() {
-    let policy = Policy::default()
-        .layer("app")
-        .allow_read("*")
-        .allow_read(".env")
-        .allow_write("*");
+    let policy = Policy::default().layer("app").allow_read("*").allow_read(".env").allow_write("*");
     assert_eq!(effect(&policy, Act::Read, ".env"), Effect::Deny);
     assert_eq!(effect(&policy, Act::Write, "deploy/server.pem"), Effect::Deny);
     assert_eq!(effect(&policy, Act::Write, "src/main.rs"), Effect::Allow);
@@ -146,34 +125,16 @@ fn nothing_stacked_on_top_opens_a_secret() {
 // contract: P5
 #[test]
 fn globs_span_everything_and_question_marks_one_character() {
-    let policy = Policy::deny_all()
-        .layer("app")
-        .allow_read("src/*.rs")
-        .allow_read("doc?.md")
-        .allow_exec("git * main");
-    for target in [
-        "src/a.rs",
-        "src/deep/er/a.rs",
-        "src/with space.rs",
-        "doc1.md",
-        "docé.md",
-        "sub/doc1.md",
-    ] {
+    let policy =
+        Policy::deny_all().layer("app").allow_read("src/*.rs").allow_read("doc?.md").allow_exec("git * main");
+    for target in ["src/a.rs", "src/deep/er/a.rs", "src/with space.rs", "doc1.md", "docé.md", "sub/doc1.md"]
+    {
         assert_eq!(effect(&policy, Act::Read, target), Effect::Allow, "{target}");
     }
-    for target in [
-        "src/a.rs.bak",
-        "xsrc/a.rs",
-        "doc.md",
-        "doc12.md",
-        "src/../../a.rs",
-    ] {
+    for target in ["src/a.rs.bak", "xsrc/a.rs", "doc.md", "doc12.md", "src/../../a.rs"] {
         assert_eq!(effect(&policy, Act::Read, target), Effect::Deny, "{target}");
     }
-    assert_eq!(
-        effect(&policy, Act::Exec, "git push --force origin main"),
-        Effect::Allow
-    );
+    assert_eq!(effect(&policy, Act::Exec, "git push --force origin main"), Effect::Allow);
     assert_eq!(effect(&policy, Act::Exec, "git push\nmain"), Effect::Deny);
 }
 
@@ -208,11 +169,7 @@ fn programs_are_checked_by_name_and_by_command() {
         (&["/tmp/rg", "x"], Effect::Ask),
     ] {
         assert_eq!(policy.check_exec(argv).effect, wanted, "{argv:?}");
-        assert_eq!(
-            effect(&policy, Act::Exec, &argv.join(" ")),
-            wanted,
-            "{argv:?} as one text"
-        );
+        assert_eq!(effect(&policy, Act::Exec, &argv.join(" ")), wanted, "{argv:?} as one text");
     }
 }
 
@@ -222,10 +179,7 @@ fn no_argv_is_denied_and_nothing_in_an_argument_is_parsed() {
     let none: [&str; 0] = [];
     assert_eq!(Policy::permissive().check_exec(&none).effect, Effect::Deny);
     let policy = Policy::deny_all().layer("app").allow_exec("rustc **");
-    assert_eq!(
-        policy.check_exec(&["rustc", "a;b && c $(id).rs"]).effect,
-        Effect::Allow
-    );
+    assert_eq!(policy.check_exec(&["rustc", "a;b && c $(id).rs"]).effect, Effect::Allow);
 }
 
 #[test]
@@ -234,13 +188,7 @@ fn a_word_prefix_is_bound_at_the_word() {
     for target in ["cargo test", "cargo test --all", "cargo test  x"] {
         assert_eq!(effect(&policy, Act::Exec, target), Effect::Allow, "{target}");
     }
-    for target in [
-        "cargo testify",
-        "cargo tes",
-        "cargo",
-        "xcargo test",
-        "cargo test\tx",
-    ] {
+    for target in ["cargo testify", "cargo tes", "cargo", "xcargo test", "cargo test\tx"] {
         assert_eq!(effect(&policy, Act::Exec, target), Effect::Deny, "{target}");
     }
 }
@@ -256,11 +204,7 @@ fn a_broken_rule_errs_to_the_strict_side_and_is_reported() {
     let ask = Policy::permissive().layer("app").ask_exec("");
     assert_eq!(effect(&ask, Act::Exec, "ls"), Effect::Ask);
     let ask = Policy::deny_all().layer("app").ask_exec("");
-    assert_eq!(
-        effect(&ask, Act::Exec, "ls"),
-        Effect::Deny,
-        "a broken ask opens nothing"
-    );
+    assert_eq!(effect(&ask, Act::Exec, "ls"), Effect::Deny, "a broken ask opens nothing");
 
     let allow = Policy::deny_all().layer("app").allow_exec("a{b");
     assert_eq!(effect(&allow, Act::Exec, "a{b"), Effect::Deny);
