@@ -55,6 +55,11 @@ impl<'a> Arg<'a> {
         }
     }
 
+    /// Whether it is a pattern that the shell expands here: then its paths are judged already, as listed by the shell.
+    pub(crate) fn is_pattern_of_shell(&self) -> bool {
+        matches!(self.shape, Shape::Pattern { many: true, .. })
+    }
+
     /// Whether it may become several arguments, or none.
     pub(crate) fn is_many(&self) -> bool {
         match self.shape {

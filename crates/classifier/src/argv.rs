@@ -444,7 +444,7 @@ impl<'j, 'a> Reader<'j, 'a> {
                             "`-` is standard input, which nothing feeds",
                         );
                     }
-                } else {
+                } else if !arg.is_pattern_of_shell() {
                     self.judge.read_path(arg);
                 }
             }

@@ -130,6 +130,8 @@ pub(crate) struct Judge<'a> {
     pub(crate) out: Classification<'a>,
     places: Places,
     variables: Vec<Variable<'a>>,
+    /// Whether patterns in words are expanded here; in assignments, `case` and `[[` they are not.
+    expands: bool,
 }
 
 impl<'a> Judge<'a> {
@@ -142,6 +144,7 @@ impl<'a> Judge<'a> {
             out: Classification::default(),
             places: Places::START,
             variables: Vec::new(),
+            expands: true,
         };
         if judge.project.place("", ".") == Place::Outside {
             judge.report(
@@ -330,7 +333,9 @@ impl<'a> Judge<'a> {
                     }
                 }
                 Part::Substitution { list, quoted } => {
+                    let expands = core::mem::replace(&mut self.expands, true);
                     self.in_subshell(|judge| judge.list(list, Inherited::TOP));
+                    self.expands = expands;
                     known.get_or_insert(text.len());
                     opaque = true;
                     splits |= !quoted;
@@ -350,7 +355,19 @@ impl<'a> Judge<'a> {
         } else {
             Shape::Exact
         };
-        args.push(Arg { text: Cow::Owned(text), span: word.span, shape });
+        let arg = Arg { text: Cow::Owned(text), span: word.span, shape };
+        if self.expands && matches!(shape, Shape::Pattern { many: true, .. }) {
+            // The shell lists directories to expand it, whatever the word is to the program.
+            self.read_path(&arg);
+        }
+        args.push(arg);
+    }
+
+    /// Like [`Self::word`] where the shell does not expand patterns.
+    fn unexpanded(&mut self, word: &Word<'a>, args: &mut Vec<Arg<'a>>) {
+        let before = core::mem::replace(&mut self.expands, false);
+        self.word(word, args);
+        self.expands = before;
     }
 
     fn variable(&self, name: &str) -> Option<Arg<'a>> {
@@ -539,10 +556,10 @@ impl<'a> Judge<'a> {
             }
             CompoundKind::Case { word, arms } => {
                 let mut ignored = Vec::new();
-                self.word(word, &mut ignored);
+                self.unexpanded(word, &mut ignored);
                 for (patterns, body) in arms {
                     for pattern in patterns {
-                        self.word(pattern, &mut ignored);
+                        self.unexpanded(pattern, &mut ignored);
                     }
                     if let Some(list) = body {
                         self.perhaps(compound.span, |judge| judge.list(list, inherited));
@@ -553,7 +570,7 @@ impl<'a> Judge<'a> {
             CompoundKind::Conditional(words) => {
                 let mut args = Vec::with_capacity(words.len());
                 for word in words {
-                    self.word(word, &mut args);
+                    self.unexpanded(word, &mut args);
                 }
                 crate::value::test::conditional(self, &args, compound.span);
             }
@@ -733,7 +750,7 @@ impl<'a> Judge<'a> {
             return;
         }
         let mut args = Vec::with_capacity(1);
-        self.word(&assignment.value, &mut args);
+        self.unexpanded(&assignment.value, &mut args);
         if let Some(mut value) = args.pop() {
             match &mut value.shape {
                 Shape::Exact => {}
