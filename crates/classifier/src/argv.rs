@@ -4,8 +4,11 @@ use crate::arg::{Arg, Shape};
 use crate::condition::Condition;
 use crate::finding::{Code, Row};
 use crate::script::Judge;
-use crate::spec::{CommandSpec, Flag, FlagEffect, Operands, Prints, Role, Rule, Stance, Tweak, Value};
+use crate::spec::{
+    CommandSpec, Flag, FlagEffect, Operands, Prints, Role, Rule, ScriptIssue, Stance, Tweak, Value,
+};
 use alloc::borrow::Cow;
+use alloc::string::String;
 use alloc::vec::Vec;
 use cmdgate_lexer::Span;
 
@@ -48,6 +51,14 @@ pub struct Reader<'j, 'a> {
     /// What it prints, after flags were seen.
     pub(crate) prints: Prints,
     seen: Vec<&'static Flag>,
+    /// The pieces of a script that is given in several (`sed -e`), and what checks them.
+    script: Option<Script<'a>>,
+}
+
+/// A script that is given in pieces.
+struct Script<'a> {
+    check: fn(&str) -> Result<(), ScriptIssue>,
+    pieces: Vec<Arg<'a>>,
 }
 
 /// Where the value of a flag comes from.
@@ -67,7 +78,7 @@ impl<'j, 'a> Reader<'j, 'a> {
         args: &'j [Arg<'a>],
         around: Surroundings,
     ) -> Self {
-        Self { judge, spec, program, name, args, around, prints: spec.prints, seen: Vec::new() }
+        Self { judge, spec, program, name, args, around, prints: spec.prints, seen: Vec::new(), script: None }
     }
 
     /// Reports a finding about the program or one of its flags.
@@ -138,6 +149,7 @@ impl<'j, 'a> Reader<'j, 'a> {
                         around: self.around,
                         prints: sub.prints,
                         seen: Vec::new(),
+                        script: None,
                     };
                     return reader.read();
                 }
@@ -496,7 +508,50 @@ impl<'j, 'a> Reader<'j, 'a> {
                     }
                 }
             },
+            Role::ScriptPart(check) => {
+                if arg.literal().is_none() {
+                    self.report(Code::Script, arg.span, flag, "the script's text is not exactly known");
+                }
+                let script = self.script.get_or_insert_with(|| Script { check, pieces: Vec::new() });
+                script.pieces.push(arg.clone());
+            }
         }
+    }
+
+    /// Checks a script that was given in pieces.
+    fn check_script(&mut self) {
+        let Some(script) = self.script.take() else {
+            return;
+        };
+        let mut text = String::new();
+        for (at, piece) in script.pieces.iter().enumerate() {
+            let Some(literal) = piece.literal() else {
+                return;
+            };
+            if at > 0 {
+                text.push('\n');
+            }
+            text.push_str(literal);
+        }
+        let Err(issue) = (script.check)(&text) else {
+            return;
+        };
+        let mut start = 0;
+        let mut span = self.name;
+        for piece in &script.pieces {
+            let end = start + piece.text.len();
+            if issue.start <= end {
+                let within = ScriptIssue {
+                    start: issue.start.saturating_sub(start),
+                    end: issue.end.min(end).saturating_sub(start),
+                    ..issue
+                };
+                span = script_span(piece, &within);
+                break;
+            }
+            start = end + 1;
+        }
+        self.report(issue.code, span, None, issue.why);
     }
 
     /// Adds the conditions that the flags seen so far ask for, and reports the combinations that are refused.
@@ -557,6 +612,7 @@ impl<'j, 'a> Reader<'j, 'a> {
             self.apply_needs();
         }
         self.judge_operands(operands, layout, open);
+        self.check_script();
         let few = operands.len() < usize::from(layout.stdin_below) && self.around.tail == Tail::None;
         if !ends && !never_stdin && (few || always_stdin) && !self.around.input_ends {
             self.report(
@@ -643,7 +699,8 @@ impl<'j, 'a> Reader<'j, 'a> {
                 | Role::OneOf(_)
                 | Role::ListOf(_)
                 | Role::Revision
-                | Role::Script(_) => {
+                | Role::Script(_)
+                | Role::ScriptPart(_) => {
                     self.report(
                         Code::PathUnknown,
                         self.name,
@@ -686,7 +743,7 @@ fn owned_tail<'a>(text: &Cow<'a, str>, offset: usize) -> Cow<'a, str> {
 
 /// The span of an issue inside a script argument: exact when the argument is its own source text, with or without a
 /// pair of quotes around it; else the whole argument.
-fn script_span(arg: &Arg<'_>, issue: &crate::spec::ScriptIssue) -> Span {
+fn script_span(arg: &Arg<'_>, issue: &ScriptIssue) -> Span {
     let extra = arg.span.len().saturating_sub(arg.text.len());
     let before = match extra {
         0 => 0,

@@ -241,6 +241,9 @@ pub enum Role {
     Revision,
     /// Text in a small language that is checked by this function: `Err` says why it is more than reading.
     Script(fn(&str) -> Result<(), ScriptIssue>),
+    /// A piece of such a text, which the program joins with its other pieces by newlines (`sed -e`); what they are
+    /// together is checked.
+    ScriptPart(fn(&str) -> Result<(), ScriptIssue>),
 }
 
 /// Why a script is not harmless: the offending byte range inside the script text, and a sentence fragment.

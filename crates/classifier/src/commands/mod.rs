@@ -10,6 +10,7 @@ mod echo;
 mod find;
 mod grep;
 mod refused;
+mod sed;
 mod uniq;
 mod xargs;
 
@@ -20,6 +21,7 @@ static JUDGED: &[&CommandSpec] = &[
     &echo::SPEC,
     &find::SPEC,
     &grep::SPEC,
+    &sed::SPEC,
     &uniq::SPEC,
     &xargs::SPEC,
 ];

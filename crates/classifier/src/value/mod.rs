@@ -1,3 +1,4 @@
 //! Operands that are small languages of their own.
 
+pub(crate) mod sed;
 pub(crate) mod test;
