@@ -424,19 +424,11 @@ impl<'j, 'a> Reader<'j, 'a> {
         }
     }
 
-    /// The shell looks into directories for what a pattern matches, whatever the program does with the names.
-    fn expanded_by_shell(&mut self, arg: &Arg<'a>) {
-        if matches!(arg.shape, Shape::Pattern { .. }) {
-            self.judge.read_path(arg);
-        }
-    }
-
     /// Judges one value or operand by its role.
     pub(crate) fn value(&mut self, role: Role, arg: &Arg<'a>, flag: Option<&'static str>) {
         match role {
-            Role::Text | Role::Pattern | Role::PathName => self.expanded_by_shell(arg),
+            Role::Text | Role::Pattern | Role::PathName => {}
             Role::Number => {
-                self.expanded_by_shell(arg);
                 if arg.literal().is_some_and(|text| !is_number(text)) {
                     self.report(Code::BadValue, arg.span, flag, "is not a number");
                 }

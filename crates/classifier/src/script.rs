@@ -596,11 +596,6 @@ impl<'a> Judge<'a> {
         for word in words {
             self.word(word, &mut values);
         }
-        for value in &values {
-            if matches!(value.shape, Shape::Pattern { .. }) {
-                self.read_path(value);
-            }
-        }
         for value in &mut values {
             if let Shape::Pattern { many, .. } = &mut value.shape {
                 *many = false;
