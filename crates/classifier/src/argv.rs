@@ -434,7 +434,7 @@ impl<'j, 'a> Reader<'j, 'a> {
                 }
             }
             Role::ProgramName => {
-                if !arg.literal().is_some_and(|text| !text.contains('/')) {
+                if arg.literal().is_none_or(|text| text.contains('/')) {
                     self.judge.read_path(arg);
                 }
             }

@@ -6,23 +6,47 @@
 use crate::spec::CommandSpec;
 
 mod cat;
+mod cut;
+mod df;
+mod du;
 mod echo;
+mod file;
 mod find;
 mod grep;
+mod head;
+mod ls;
+mod nl;
 mod refused;
 mod sed;
+mod sort;
+mod stat;
+mod tail;
+mod tr;
 mod uniq;
+mod wc;
 mod xargs;
 
 /// The tables that judge flags and operands.
 #[rustfmt::skip]
 static JUDGED: &[&CommandSpec] = &[
     &cat::SPEC,
+    &cut::SPEC,
+    &df::SPEC,
+    &du::SPEC,
     &echo::SPEC,
+    &file::SPEC,
     &find::SPEC,
     &grep::SPEC,
+    &head::SPEC,
+    &ls::SPEC,
+    &nl::SPEC,
     &sed::SPEC,
+    &sort::SPEC,
+    &stat::SPEC,
+    &tail::SPEC,
+    &tr::SPEC,
     &uniq::SPEC,
+    &wc::SPEC,
     &xargs::SPEC,
 ];
 
