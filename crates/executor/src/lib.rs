@@ -12,7 +12,7 @@ pub mod output;
 pub mod plan;
 pub mod probe;
 pub mod proxy;
-mod pty;
+pub mod pty;
 pub mod sandbox;
 
 pub use environment::{ALLOWED, Environment, TOOLCHAIN};

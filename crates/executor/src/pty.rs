@@ -1,2 +1,144 @@
-//! A pseudo terminal for programs that insist on one: `open(rows, columns) -> io::Result<Pty>` with the
-//! controlling and the terminal end as owned descriptors.
+//! A pseudo terminal for programs that insist on one.
+//!
+//! The command gets the terminal's end as standard input, output and error; we keep the controlling end and read it
+//! like a pipe. Both streams arrive as one, as they would on a screen.
+//!
+//! The terminal is set up for a reader that is no screen: a line feed stays one byte (no carriage return is added)
+//! and nothing is echoed. Programs may change that, as `vim` does.
+//!
+//! Giving it to a command: make the three [`streams`](Pty::streams) its standard streams, let it lead a session of its
+//! own and take its standard input as controlling terminal ([`take_control`]) between fork and exec, then
+//! [`read`](Pty::into_reader). Under bubblewrap the first process does so in place of `--new-session`: the terminal
+//! that the command then controls is this one, which leads nowhere but to us, so pushing characters into it
+//! (`TIOCSTI`) gains nothing, and the system call filter refuses it besides.
+#![cfg(target_os = "linux")]
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use rustix::fs::OFlags;
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::termios::{
+    LocalModes, OptionalActions, OutputModes, Winsize, tcgetattr, tcsetattr, tcsetwinsize,
+};
+use tokio::io::{AsyncRead, AsyncWriteExt as _, ReadBuf};
+use tokio::net::unix::pipe;
+
+/// How large a terminal says it is, in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TerminalSize {
+    /// Lines. Default 24.
+    pub rows: u16,
+    /// Characters per line. Default 80.
+    pub columns: u16,
+}
+
+impl Default for TerminalSize {
+    fn default() -> Self {
+        Self { rows: 24, columns: 80 }
+    }
+}
+
+/// A new pseudo terminal, both ends still here. Neither end is handed to other programs by accident: both are
+/// close-on-exec.
+#[derive(Debug)]
+pub struct Pty {
+    controller: OwnedFd,
+    terminal: OwnedFd,
+}
+
+impl Pty {
+    /// Opens a pseudo terminal.
+    ///
+    /// # Errors
+    /// No more terminals (`/proc/sys/kernel/pty/max`), or no `/dev/ptmx` here.
+    pub fn open(size: TerminalSize) -> io::Result<Self> {
+        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+        grantpt(&controller)?;
+        unlockpt(&controller)?;
+        // By descriptor and not by name: in a container the name may belong to another `/dev/pts`.
+        let terminal =
+            ioctl_tiocgptpeer(&controller, OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+        let mut settings = tcgetattr(&terminal)?;
+        settings.output_modes.remove(OutputModes::ONLCR);
+        settings.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(&terminal, OptionalActions::Now, &settings)?;
+        set_size(controller.as_fd(), size)?;
+        Ok(Self { controller, terminal })
+    }
+
+    /// The terminal's end three times: standard input, output and error of the command.
+    pub fn streams(&self) -> io::Result<[OwnedFd; 3]> {
+        Ok([self.terminal.try_clone()?, self.terminal.try_clone()?, self.terminal.try_clone()?])
+    }
+
+    /// Keeps the controlling end only. Call it once the command has been started: as long as the terminal's end is open
+    /// here too, the output never ends.
+    ///
+    /// # Errors
+    /// There is no tokio runtime with I/O here.
+    pub fn into_reader(self) -> io::Result<Terminal> {
+        tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
+        let flags = rustix::fs::fcntl_getfl(&self.controller)?;
+        rustix::fs::fcntl_setfl(&self.controller, flags | OFlags::NONBLOCK)?;
+        // To tokio the controlling end is as good as a pipe: it can be waited for, read and written.
+        let input = pipe::Sender::from_owned_fd_unchecked(self.controller.try_clone()?)?;
+        let output = pipe::Receiver::from_owned_fd_unchecked(self.controller)?;
+        Ok(Terminal { input, output })
+    }
+}
+
+/// Makes standard input the controlling terminal of this process, which leads a session of its own from then on.
+/// For between fork and exec: makes system calls only.
+pub fn take_control() -> io::Result<()> {
+    rustix::process::setsid()?;
+    Ok(rustix::process::ioctl_tiocsctty(std::io::stdin())?)
+}
+
+fn set_size(controller: BorrowedFd<'_>, size: TerminalSize) -> io::Result<()> {
+    let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
+    Ok(tcsetwinsize(controller, size)?)
+}
+
+/// The controlling end: reads what the command writes, and can type.
+///
+/// The output ends when no process holds the terminal any more. Dropping this hangs the terminal up (`SIGHUP`).
+#[derive(Debug)]
+pub struct Terminal {
+    input: pipe::Sender,
+    output: pipe::Receiver,
+}
+
+impl Terminal {
+    /// Types these bytes. `\x04` on an empty line ends the input of a program that reads lines; a terminal never ends
+    /// it by itself, as the null device does.
+    ///
+    /// # Errors
+    /// The command reads nothing and the terminal's buffer (4 KiB) is full: then this waits, so bound it by a timeout.
+    pub async fn type_in(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.input.write_all(bytes).await
+    }
+
+    /// Changes the size; the command is told (`SIGWINCH`).
+    pub fn resize(&self, size: TerminalSize) -> io::Result<()> {
+        set_size(self.output.as_fd(), size)
+    }
+}
+
+impl AsyncRead for Terminal {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.output).poll_read(context, buffer).map(|result| {
+            result.or_else(|error| {
+                // What Linux says when the last holder of the terminal's end has gone.
+                let hung_up = error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error());
+                if hung_up { Ok(()) } else { Err(error) }
+            })
+        })
+    }
+}
