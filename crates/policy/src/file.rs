@@ -6,6 +6,7 @@ use crate::instant::{Timestamp, TimestampError};
 use crate::layer::Layer;
 use crate::pattern::Pattern;
 use crate::policy::Policy;
+use crate::program::Program;
 use crate::rule::Rule;
 use crate::settings::{
     ApprovalPolicy, Environment, Grammar, Limits, Network, ProfileName, SandboxMode, Settings,
@@ -71,6 +72,10 @@ pub(crate) struct RawFile {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     secrets: Vec<Spanned<String>>,
+    /// Folders that are neither read nor written, with all that is in them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
+    blocked_paths: Vec<Spanned<String>>,
     /// What is answered where no rule matches.
     #[serde(skip_serializing_if = "Defaults::is_empty")]
     defaults: Defaults,
@@ -83,6 +88,9 @@ pub(crate) struct RawFile {
     /// Time, output and kernel limits.
     #[serde(skip_serializing_if = "is_default")]
     limits: Limits,
+    /// Programs that may start, each with what is to be known of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    program: Vec<RawProgram>,
     /// The rules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rule: Vec<RawRule>,
@@ -132,6 +140,32 @@ impl RawEnvironment {
     }
 }
 
+/// One program that may start.
+#[derive(Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Program"))]
+#[serde(deny_unknown_fields)]
+struct RawProgram {
+    /// Its name, as PATH knows it.
+    #[cfg_attr(test, schemars(with = "String"))]
+    name: Spanned<String>,
+    /// What it is for; shown as the reason of its rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    purpose: Option<String>,
+    /// It can start other programs or write: it runs inside the read-only sandbox with the network off, or
+    /// not at all.
+    #[serde(default, skip_serializing_if = "is_false")]
+    only_in_sandbox: bool,
+    /// The arguments that are allowed, each a pattern for all of them, an empty one for none; left out, any
+    /// are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<Vec<String>>"))]
+    arguments: Option<Vec<Spanned<String>>>,
+    /// The dedicated tool that would have done, as a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
 /// One rule.
 #[derive(Debug, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -149,6 +183,9 @@ struct RawRule {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     except: Vec<Spanned<String>>,
+    /// Only the whole target counts, not a program without its arguments nor the last component of a path.
+    #[serde(default, skip_serializing_if = "is_false")]
+    whole: bool,
     /// Why it is there; shown with every answer it gives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
@@ -321,6 +358,7 @@ impl PolicyFile {
 /// Whether leaving the layer out changes nothing.
 fn is_hollow(layer: &Layer) -> bool {
     layer.rules.is_empty()
+        && layer.programs.is_empty()
         && layer.defaults.is_empty()
         && layer.settings == Settings::default()
         && !layer.lock
@@ -410,6 +448,7 @@ impl Reader<'_> {
             protected_paths: self.patterns(raw.protected_paths),
             unprotected_paths: raw.unprotected_paths.map(|paths| self.patterns(paths)),
             secrets: self.patterns(raw.secrets),
+            blocked_paths: self.paths("blocked_paths", raw.blocked_paths),
             network: Network {
                 allow_domains: raw.network.allow_domains.map(|domains| self.patterns(domains)),
                 deny_domains: self.patterns(raw.network.deny_domains),
@@ -419,6 +458,7 @@ impl Reader<'_> {
         };
         Layer {
             name: raw.name.unwrap_or_default(),
+            programs: raw.program.into_iter().map(|program| self.program(program)).collect(),
             rules: raw.rule.into_iter().map(|rule| self.rule(rule)).collect(),
             defaults: raw.defaults,
             settings,
@@ -441,6 +481,7 @@ impl Reader<'_> {
         let example_spans: Vec<_> = raw.matches.iter().chain(&raw.not_matches).map(Spanned::span).collect();
         let rule = Rule {
             except,
+            whole: raw.whole,
             reason: raw.reason,
             matches: raw.matches.into_iter().map(Spanned::into_inner).collect(),
             not_matches: raw.not_matches.into_iter().map(Spanned::into_inner).collect(),
@@ -461,6 +502,31 @@ impl Reader<'_> {
             }
         }
         rule
+    }
+
+    fn program(&mut self, raw: RawProgram) -> Program {
+        let span = raw.name.span();
+        let location = Some(self.lines.locate(self.text, span.clone()));
+        let name = raw.name.into_inner();
+        if let Some(problem) = Program::problem_with_name(&name) {
+            let value = name.clone();
+            self.fault(PolicyErrorKind::Value { key: "program.name", value, problem }, span);
+        }
+        let arguments = raw.arguments.map(|arguments| {
+            let read = arguments.into_iter().map(|text| {
+                // Nothing at all stands for no arguments.
+                if text.get_ref().is_empty() { String::new() } else { self.pattern(text).as_str().to_owned() }
+            });
+            read.collect()
+        });
+        Program {
+            name,
+            purpose: raw.purpose,
+            only_in_sandbox: raw.only_in_sandbox,
+            arguments,
+            hint: raw.hint,
+            location,
+        }
     }
 
     fn pattern(&mut self, text: Spanned<String>) -> Pattern {
@@ -551,6 +617,7 @@ fn raw_layer(layer: &Layer) -> RawFile {
         protected_paths: unspanned_all(&settings.protected_paths),
         unprotected_paths: optional(&settings.unprotected_paths),
         secrets: unspanned_all(&settings.secrets),
+        blocked_paths: unspanned_all(&settings.blocked_paths),
         defaults: layer.defaults,
         network: RawNetwork {
             allow_domains: optional(&settings.network.allow_domains),
@@ -558,8 +625,19 @@ fn raw_layer(layer: &Layer) -> RawFile {
         },
         environment: RawEnvironment { add: optional(&settings.environment.add) },
         limits: settings.limits,
+        program: layer.programs.iter().map(raw_program).collect(),
         rule: layer.rules.iter().map(raw_rule).collect(),
         layer: Vec::new(),
+    }
+}
+
+fn raw_program(program: &Program) -> RawProgram {
+    RawProgram {
+        name: unspanned(program.name.clone()),
+        purpose: program.purpose.clone(),
+        only_in_sandbox: program.only_in_sandbox,
+        arguments: program.arguments.as_deref().map(unspanned_all),
+        hint: program.hint.clone(),
     }
 }
 
@@ -572,6 +650,7 @@ fn raw_rule(rule: &Rule) -> RawRule {
         effect: rule.effect,
         pattern: unspanned(rule.pattern.as_str().to_owned()),
         except: texts(&rule.except),
+        whole: rule.whole,
         reason: rule.reason.clone(),
         matches: unspanned_all(&rule.matches),
         not_matches: unspanned_all(&rule.not_matches),

@@ -10,9 +10,10 @@ use crate::glob::{Glob, fold};
 use crate::instant::Timestamp;
 use crate::layer::Layer;
 use crate::rule::Rule;
+use crate::ruling::MatchedOn;
 use crate::target::{Form, Forms};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The longest stretch the automaton looks for, in bytes: longer ones cost memory and tell little more.
 const MAX_STRETCH: usize = 32;
@@ -21,6 +22,8 @@ const MAX_STRETCH: usize = 32;
 #[derive(Debug)]
 pub(crate) struct Index {
     acts: [ActIndex; 4],
+    /// The folded names of programs that run inside the sandbox or not at all.
+    only_in_sandbox: HashSet<Box<str>>,
 }
 
 #[derive(Debug, Default)]
@@ -43,6 +46,8 @@ struct Entry {
     effect: Effect,
     /// Counts only where it makes the answer stricter.
     tighten_only: bool,
+    /// Counts only for spellings of the whole target.
+    whole: bool,
     expires: Option<Timestamp>,
     glob: Glob,
     folded: Option<Glob>,
@@ -70,7 +75,24 @@ pub(crate) struct Hits {
 
 impl Index {
     pub(crate) fn new(layers: &[Layer]) -> Self {
-        Self { acts: Act::ALL.map(|act| ActIndex::new(act, layers)) }
+        let programs = layers.iter().flat_map(|layer| &layer.programs);
+        Self {
+            acts: Act::ALL.map(|act| ActIndex::new(act, layers)),
+            only_in_sandbox: programs
+                .filter(|program| program.only_in_sandbox)
+                .map(|program| fold(&program.name).into())
+                .collect(),
+        }
+    }
+
+    /// Whether a program, by any of its spellings, runs inside the sandbox or not at all.
+    pub(crate) fn is_only_in_sandbox(&self, forms: &Forms<'_>) -> bool {
+        forms.all().iter().any(|form| match form.on {
+            MatchedOn::Program | MatchedOn::Basename => self.only_in_sandbox.contains(&*form.scan),
+            // A command without arguments goes by one spelling only.
+            MatchedOn::Command => !form.scan.contains(' ') && self.only_in_sandbox.contains(&*form.scan),
+            MatchedOn::Target | MatchedOn::Host => false,
+        })
     }
 
     fn act(&self, act: Act) -> &ActIndex {
@@ -154,6 +176,7 @@ impl Entry {
             rule: place.1,
             effect: rule.effect,
             tighten_only: layer.tighten_only || broken,
+            whole: rule.whole && !broken,
             expires: rule.expires,
             glob,
             folded,
@@ -164,6 +187,9 @@ impl Entry {
 
     /// Whether the rule speaks about this spelling, and if so whether firmly: only what is firm may loosen.
     fn matches(&self, spelling: &Form<'_>, now: Option<Timestamp>) -> Option<bool> {
+        if self.whole && matches!(spelling.on, MatchedOn::Program | MatchedOn::Basename) {
+            return None;
+        }
         let mut firm = !self.tighten_only && !spelling.loose;
         match (self.expires, now) {
             (Some(end), Some(now)) if now >= end => return None,

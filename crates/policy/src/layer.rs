@@ -1,6 +1,7 @@
 //! Layers: who said it.
 
 use crate::act::Defaults;
+use crate::program::Program;
 use crate::rule::Rule;
 use crate::settings::Settings;
 use std::path::PathBuf;
@@ -16,6 +17,8 @@ pub struct Layer {
     pub name: String,
     /// Its rules.
     pub rules: Vec<Rule>,
+    /// The programs it lets start, with what is to be known of each; for every one there are `allow` rules.
+    pub programs: Vec<Program>,
     /// What it answers for acts where no rule matches.
     pub defaults: Defaults,
     /// Its settings.
@@ -56,9 +59,12 @@ impl Layer {
         self
     }
 
-    /// The rules that a layer's settings imply: its `secrets` can be neither read nor written, its
-    /// `network` domains are allowed or denied. They are part of the layer as if they were written there.
-    pub(crate) fn implied_rules(&self) -> Vec<Rule> {
-        self.settings.implied_rules()
+    /// The rules that the layer's programs and settings imply: its `secrets` can be neither read nor
+    /// written, its `network` domains are allowed or denied, and so on. They count as if they were written
+    /// after its own, and [`crate::RuleRef::index`] goes on into them.
+    pub fn implied_rules(&self) -> Vec<Rule> {
+        let mut rules: Vec<Rule> = self.programs.iter().flat_map(Program::implied_rules).collect();
+        rules.append(&mut self.settings.implied_rules());
+        rules
     }
 }

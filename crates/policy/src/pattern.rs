@@ -244,6 +244,26 @@ fn fold_for(act: Act, tokens: &[Token]) -> Vec<Token> {
     }
 }
 
+/// A pattern for exactly this text.
+///
+/// ```
+/// use cmdgate_policy::{Act, Pattern, escape};
+/// let pattern = Pattern::new(escape("[ -f a*b ]"))?;
+/// assert!(pattern.matches(Act::Exec, "[ -f a*b ]"));
+/// assert!(!pattern.matches(Act::Exec, "[ -f axb ]"));
+/// # Ok::<(), cmdgate_policy::PatternError>(())
+/// ```
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        if matches!(character, '*' | '?' | '[' | '{' | '\\') {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+    }
+    escaped
+}
+
 /// At least as many as [`path_forms`] gives.
 fn path_form_count(tokens: &[Token]) -> usize {
     let doubled = tokens.iter().filter(|token| **token == Token::StarStar).count() + 1;

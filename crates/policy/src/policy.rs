@@ -9,7 +9,7 @@ use crate::pattern::Pattern;
 use crate::rule::Rule;
 use crate::ruling::{DEFAULT_LAYER, MatchedOn, RuleRef, Ruling};
 use crate::settings::Settings;
-use crate::target::Forms;
+use crate::target::{Forms, last_component};
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -274,6 +274,7 @@ impl Policy {
                 target: joined,
                 layer: DEFAULT_LAYER.to_owned(),
                 rule: None,
+                only_in_sandbox: false,
             };
         }
         self.decide(Act::Exec, &joined, &Forms::of_argv(argv, &joined), now)
@@ -291,6 +292,7 @@ impl Policy {
                 target: String::new(),
                 layer: DEFAULT_LAYER.to_owned(),
                 rule: None,
+                only_in_sandbox: false,
             };
         };
         let mut forms = Forms::of(act, first.as_ref());
@@ -310,6 +312,20 @@ impl Policy {
 
     pub(crate) fn rule_matches(&self, act: Act, target: &str) -> bool {
         !self.index().all(act, &Forms::of(act, target), None).is_empty()
+    }
+
+    /// Whether a program, by its name or path, runs inside the read-only sandbox or not at all, because some
+    /// layer says so.
+    pub fn runs_only_in_sandbox(&self, program: &str) -> bool {
+        self.index().is_only_in_sandbox(&Forms::of_argv(&[program], program))
+    }
+
+    /// The advice for a program, by its name or path: the tool that would have done. The highest layer that
+    /// has any counts; whether advice is wanted, [`Settings::hints`] says.
+    pub fn hint(&self, program: &str) -> Option<&str> {
+        let name = last_component(program)?;
+        let programs = self.layers.iter().rev().flat_map(|layer| &layer.programs);
+        programs.filter(|program| program.name == name).find_map(|program| program.hint.as_deref())
     }
 
     /// Compiles the rules now rather than at the first check.
@@ -339,7 +355,14 @@ impl Policy {
             Some((layer, rule)) => (layer, Some(rule)),
             None => (default_layer, None),
         };
-        Ruling { effect, act, target: target.to_owned(), layer: layer.to_owned(), rule }
+        Ruling {
+            effect,
+            act,
+            target: target.to_owned(),
+            layer: layer.to_owned(),
+            rule,
+            only_in_sandbox: act == Act::Exec && self.index().is_only_in_sandbox(forms),
+        }
     }
 
     fn describe(&self, hit: &Hit, forms: &Forms<'_>) -> Option<(&str, RuleRef)> {

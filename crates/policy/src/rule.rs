@@ -25,6 +25,9 @@ pub struct Rule {
     pub pattern: Pattern,
     /// Targets that the pattern matches and the rule does not. They only ever narrow this one rule.
     pub except: Vec<Pattern>,
+    /// Only the whole target counts, not a program without its arguments nor the last component of a path:
+    /// a rule for `make` then speaks about `make` alone and not about `make install`.
+    pub whole: bool,
     /// Why it is there, in its author's words; shown with every answer it gives.
     pub reason: Option<String>,
     /// Targets that this rule must match; checked when a file is read.
@@ -50,6 +53,7 @@ impl Rule {
             effect,
             pattern,
             except: Vec::new(),
+            whole: false,
             reason: None,
             matches: Vec::new(),
             not_matches: Vec::new(),
@@ -69,6 +73,14 @@ impl Rule {
     #[must_use]
     pub fn except(mut self, pattern: Pattern) -> Self {
         self.except.push(pattern);
+        self
+    }
+
+    /// Makes only the whole target count: see [`Rule::whole`]. What a person approves once and for all as
+    /// this very command is `Rule::new(Act::Exec, Effect::Allow, &escape(command))?.whole()`.
+    #[must_use]
+    pub fn whole(mut self) -> Self {
+        self.whole = true;
         self
     }
 

@@ -30,6 +30,10 @@ pub struct Ruling {
     /// The rule that decided; `None` when a default did.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rule: Option<RuleRef>,
+    /// For a program that runs inside the read-only sandbox with the network off, or not at all: an allow
+    /// holds only there. Always false for other acts.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub only_in_sandbox: bool,
 }
 
 /// Which rule decided, and where a person finds it.
@@ -88,10 +92,13 @@ impl Ruling {
         self.effect == Effect::Deny
     }
 
-    /// The stricter of two answers; this one when they are equally strict.
+    /// The stricter of two answers; this one when they are equally strict. What holds only in the sandbox for
+    /// one, does for both.
     #[must_use]
     pub fn stricter(self, other: Self) -> Self {
-        if other.effect > self.effect { other } else { self }
+        let only_in_sandbox = self.only_in_sandbox || other.only_in_sandbox;
+        let stricter = if other.effect > self.effect { other } else { self };
+        Self { only_in_sandbox, ..stricter }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::act::{Act, Effect};
 use crate::glob::Glob;
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, escape};
 use crate::rule::Rule;
 use crate::target::{last_component, normalise_path};
 use serde::{Deserialize, Serialize};
@@ -120,8 +120,10 @@ pub struct Settings {
     pub protected_paths: Vec<String>,
     /// Entries of `protected_paths` that are taken out again, by their exact text.
     pub unprotected_paths: Option<Vec<String>>,
-    /// Files that are neither read nor written, as patterns.
+    /// Files that are neither read nor written, as patterns. Each is also two `deny` rules of its layer.
     pub secrets: Vec<String>,
+    /// Folders that are neither read nor written, with all that is in them. Each is also two `deny` rules.
+    pub blocked_paths: Vec<String>,
     /// Network hosts.
     pub network: Network,
     /// The environment of a command.
@@ -273,6 +275,7 @@ impl Settings {
                 above.unprotected_paths.as_deref(),
             ),
             secrets: join(&self.secrets, &above.secrets),
+            blocked_paths: join(&self.blocked_paths, &above.blocked_paths),
             network: Network {
                 allow_domains: join_optional(
                     self.network.allow_domains.as_deref(),
@@ -327,6 +330,7 @@ impl Settings {
                     .collect()
             }),
             secrets: join(&self.secrets, &other.secrets),
+            blocked_paths: join(&self.blocked_paths, &other.blocked_paths),
             network: Network {
                 allow_domains: narrow(
                     self.network.allow_domains.as_deref(),
@@ -371,6 +375,7 @@ impl Settings {
         note("read_roots", opens_more(self.read_roots.as_deref(), base.read_roots.as_deref(), is_within));
         note("write_roots", opens_more(self.write_roots.as_deref(), base.write_roots.as_deref(), is_within));
         note("protected_paths", base.protected().any(|path| !self.protected().any(|own| own == path)));
+        note("blocked_paths", base.blocked_paths.iter().any(|path| !self.blocked_paths.contains(path)));
         note("secrets", base.secrets.iter().any(|path| !self.secrets.contains(path)));
         note(
             "network.allow_domains",
@@ -431,6 +436,23 @@ impl Settings {
         })
     }
 
+    /// The blocked folder that covers a path, if one does, as the text alone tells: a symlink or a path
+    /// relative to elsewhere is the caller's to resolve. Case does not matter.
+    ///
+    /// ```
+    /// let mut settings = cmdgate_policy::Settings::default();
+    /// settings.blocked_paths = vec!["/etc".to_owned()];
+    /// assert_eq!(settings.blocking("/usr/../etc//passwd"), Some("/etc"));
+    /// assert_eq!(settings.blocking("/etcetera"), None);
+    /// ```
+    pub fn blocking(&self, path: &str) -> Option<&str> {
+        let path = crate::glob::fold(path);
+        self.blocked_paths
+            .iter()
+            .find(|blocked| is_within(&path, &crate::glob::fold(blocked)))
+            .map(String::as_str)
+    }
+
     /// The rules that these settings imply in their layer.
     pub(crate) fn implied_rules(&self) -> Vec<Rule> {
         let rule = |act, effect, text: &str, reason: &str| {
@@ -440,6 +462,14 @@ impl Settings {
         for secret in &self.secrets {
             for act in [Act::Read, Act::Write] {
                 rules.push(rule(act, Effect::Deny, secret, "listed under `secrets`"));
+            }
+        }
+        for path in &self.blocked_paths {
+            // `/etc/` is `/etc` and all in it; the root is all there is.
+            let path = normalise_path(path);
+            let folder = if path == "/" { "/*".to_owned() } else { format!("{}/", escape(&path)) };
+            for act in [Act::Read, Act::Write] {
+                rules.push(rule(act, Effect::Deny, &folder, "listed under `blocked_paths`"));
             }
         }
         for domain in &self.network.deny_domains {

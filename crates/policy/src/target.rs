@@ -93,8 +93,9 @@ impl<'a> Forms<'a> {
     }
 
     fn add_command(&mut self, program: &'a str, joined: &'a str) {
-        self.push(Act::Exec, Cow::Borrowed(program), false, MatchedOn::Program);
+        // A command without arguments is both; it is taken as the whole.
         self.push(Act::Exec, Cow::Borrowed(joined), false, MatchedOn::Command);
+        self.push(Act::Exec, Cow::Borrowed(program), false, MatchedOn::Program);
         let arguments = joined.strip_prefix(program).unwrap_or_default();
         self.add_loose_command(program, arguments);
         if joined.contains("  ")
@@ -121,8 +122,8 @@ impl<'a> Forms<'a> {
             self.push(Act::Exec, Cow::Owned(format!("{clean}{arguments}")), true, MatchedOn::Command);
         }
         if let Some(name) = last_component(&clean) {
-            self.push(Act::Exec, Cow::Owned(name.to_owned()), true, MatchedOn::Basename);
             self.push(Act::Exec, Cow::Owned(format!("{name}{arguments}")), true, MatchedOn::Command);
+            self.push(Act::Exec, Cow::Owned(name.to_owned()), true, MatchedOn::Basename);
         }
         if clean != program {
             self.push(Act::Exec, clean.into_owned().into(), true, MatchedOn::Program);
