@@ -17,6 +17,7 @@ mod head;
 mod ls;
 mod nl;
 mod refused;
+mod rg;
 mod sed;
 mod sort;
 mod stat;
@@ -40,6 +41,7 @@ static JUDGED: &[&CommandSpec] = &[
     &head::SPEC,
     &ls::SPEC,
     &nl::SPEC,
+    &rg::SPEC,
     &sed::SPEC,
     &sort::SPEC,
     &stat::SPEC,
