@@ -115,7 +115,7 @@ impl<'j, 'a> Reader<'j, 'a> {
         let args = self.args;
         let mut operands: Vec<&'j Arg<'a>> = Vec::new();
         let mut open = true;
-        let mut at = 0;
+        let mut at = if self.spec.syntax.bare_bundle { self.bare_bundle() } else { 0 };
         if self.spec.syntax.at_files {
             self.at_files();
         }
@@ -186,6 +186,46 @@ impl<'j, 'a> Reader<'j, 'a> {
         if self.around.tail != Tail::None {
             self.report(Code::MayBeFlag, self.name, None, why);
         }
+    }
+
+    /// Reads the first word as a bundle without its dash, and the values of its letters, which follow it in order;
+    /// returns where the rest begins.
+    fn bare_bundle(&mut self) -> usize {
+        let args = self.args;
+        let Some(arg) = args.first() else {
+            return 0;
+        };
+        let Some(text) = arg.literal() else {
+            let why = "its text is not known, and each of its letters would be a flag";
+            self.report(Code::MayBeFlag, arg.span, None, why);
+            return 1;
+        };
+        if text.starts_with('-') {
+            return 0;
+        }
+        let mut next = 0;
+        for letter in text.chars() {
+            let Some(flag) = self.letter(letter) else {
+                self.unknown_flag(arg.span);
+                return 1;
+            };
+            // An optional value is never a word of its own.
+            if let Taken::More(words) = self.flag(flag, None, arg, next) {
+                next += words;
+            }
+        }
+        next + 1
+    }
+
+    /// The flag with this single letter.
+    fn letter(&self, letter: char) -> Option<&'static Flag> {
+        let flags: &'static [Flag] = self.spec.flags;
+        flags.iter().find(|flag| {
+            flag.names.iter().any(|name| {
+                let mut chars = name.chars();
+                chars.next() == Some('-') && chars.next() == Some(letter) && chars.next().is_none()
+            })
+        })
     }
 
     /// Reads the flags before the first operand and returns where that operand stands; for readers of their own.
@@ -320,13 +360,7 @@ impl<'j, 'a> Reader<'j, 'a> {
         let mut rest = text.strip_prefix('-').unwrap_or(text);
         while let Some(letter) = rest.chars().next() {
             let after = rest.get(letter.len_utf8()..).unwrap_or("");
-            let found = self.spec.flags.iter().find(|flag| {
-                flag.names.iter().any(|name| {
-                    let mut chars = name.chars();
-                    chars.next() == Some('-') && chars.next() == Some(letter) && chars.next().is_none()
-                })
-            });
-            let Some(flag) = found else {
+            let Some(flag) = self.letter(letter) else {
                 self.unknown_flag(arg.span);
                 return Taken::One;
             };
@@ -437,6 +471,14 @@ impl<'j, 'a> Reader<'j, 'a> {
                 if arg.literal().is_none_or(|text| text.contains('/')) {
                     self.judge.read_path(arg);
                 }
+            }
+            Role::NamedPath(check) => {
+                if let Some(Err(why)) = arg.literal().map(check) {
+                    self.report(Code::BadValue, arg.span, flag, why);
+                } else if !matches!(arg.shape, Shape::Exact) {
+                    self.report(Code::PathUnknown, arg.span, flag, "the name matters here, and it is not known");
+                }
+                self.value(Role::ReadPath, arg, flag);
             }
             Role::ReadPath => {
                 if arg.literal() == Some("-") {
@@ -682,6 +724,7 @@ impl<'j, 'a> Reader<'j, 'a> {
                 Role::Text | Role::Number | Role::Pattern | Role::PathName => {}
                 Role::ReadPath if paths_inside => self.judge.need_one(Condition::ReadsConfined),
                 Role::ReadPath
+                | Role::NamedPath(_)
                 | Role::ProgramName
                 | Role::PathList
                 | Role::WritePath

@@ -25,11 +25,16 @@ pub enum Condition {
     NoRipgrepConfig = 1 << 5,
     /// Standard output is not a terminal, so that no pager starts.
     OutputNotTerminal = 1 << 6,
+    /// Which version of a language's tools runs is not chosen by files of the project: `RUSTUP_TOOLCHAIN` names an
+    /// installed toolchain, `GOTOOLCHAIN` is `local`, and no entry of `PATH` holds shims that run a path named by the
+    /// project (asdf, mise). Otherwise `rust-toolchain.toml` may name a directory whose `cargo` runs for
+    /// `cargo --version`, and `go.mod` a toolchain that is fetched for `go version`.
+    ToolchainFixed = 1 << 7,
 }
 
 impl Condition {
     /// Every condition, in the order of their names' declaration.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::CleanEnvironment,
         Self::NullStdin,
         Self::PathsResolveInside,
@@ -37,6 +42,7 @@ impl Condition {
         Self::GitHardened,
         Self::NoRipgrepConfig,
         Self::OutputNotTerminal,
+        Self::ToolchainFixed,
     ];
 
     /// The stable spelling.
@@ -49,6 +55,7 @@ impl Condition {
             Self::GitHardened => "git_hardened",
             Self::NoRipgrepConfig => "no_ripgrep_config",
             Self::OutputNotTerminal => "output_not_terminal",
+            Self::ToolchainFixed => "toolchain_fixed",
         }
     }
 }

@@ -75,6 +75,9 @@ pub struct Syntax {
     pub double_dash: bool,
     /// A word `@file` is replaced by the options that the file holds (binutils, gcc).
     pub at_files: bool,
+    /// The first word may be a bundle of flags without its dash, whose values follow in the order of the letters
+    /// (`tar tvf a.tar`, `ar t lib.a`).
+    pub bare_bundle: bool,
     /// A reader of its own, for programs whose words follow a grammar (`find`, `test`, `expr`).
     pub own: Option<OwnReader>,
 }
@@ -93,6 +96,7 @@ impl Syntax {
         plus: false,
         double_dash: true,
         at_files: false,
+        bare_bundle: false,
         own: None,
     };
     /// POSIX getopt: the first operand ends the flags.
@@ -123,6 +127,13 @@ impl Syntax {
     #[must_use]
     pub const fn at_files(mut self) -> Self {
         self.at_files = true;
+        self
+    }
+
+    /// The same, where the first word may be a bundle of flags without its dash.
+    #[must_use]
+    pub const fn bare_bundle(mut self) -> Self {
+        self.bare_bundle = true;
         self
     }
 
@@ -219,6 +230,9 @@ pub enum Role {
     Pattern,
     /// A file or directory that is read; `-` is standard input.
     ReadPath,
+    /// A file that is read and whose name means something as well: `Err` says why this name is more than a file
+    /// (`tar -f host:file`).
+    NamedPath(fn(&str) -> Result<(), &'static str>),
     /// A file or directory whose name alone is shown or tested, never opened (`basename`, `test -f`).
     PathName,
     /// The name of a program or builtin that is looked up, not run; with a `/` in it, a path that is looked at.
