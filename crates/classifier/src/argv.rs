@@ -476,7 +476,12 @@ impl<'j, 'a> Reader<'j, 'a> {
                 if let Some(Err(why)) = arg.literal().map(check) {
                     self.report(Code::BadValue, arg.span, flag, why);
                 } else if !matches!(arg.shape, Shape::Exact) {
-                    self.report(Code::PathUnknown, arg.span, flag, "the name matters here, and it is not known");
+                    self.report(
+                        Code::PathUnknown,
+                        arg.span,
+                        flag,
+                        "the name matters here, and it is not known",
+                    );
                 }
                 self.value(Role::ReadPath, arg, flag);
             }

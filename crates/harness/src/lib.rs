@@ -7,6 +7,7 @@ pub mod gate;
 pub mod present;
 mod provide;
 pub mod resolve;
+mod toolchain;
 pub mod trust;
 pub mod unwrap;
 pub mod wire;

@@ -1,6 +1,7 @@
 //! The conditions of a safe verdict: which of them can be met here, and what the executor has to do for that.
 
 use crate::resolve::{self, ReadableRoots};
+use crate::toolchain;
 use cmdgate_classifier::{Classification, Code, Condition, Conditions, Span};
 use cmdgate_policy::SandboxMode;
 use std::path::Path;
@@ -64,6 +65,14 @@ pub(crate) fn conditions(
                     span: None,
                     why: "the repository's configuration has not been read".to_owned(),
                 });
+            }
+            Condition::ToolchainFixed => {
+                let variables = toolchain::fixed().map_err(|why| Unmet {
+                    code: Code::ProgramRefused,
+                    span: None,
+                    why,
+                })?;
+                provision.environment.extend(variables);
             }
             Condition::CleanEnvironment
             | Condition::NullStdin
