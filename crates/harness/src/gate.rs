@@ -588,7 +588,7 @@ impl Gate {
                 .all(|ruling| ruling.rule.is_some() && ruling.effect == Effect::Allow);
         let mut decision = if let Some(ruling) = by_rule(Effect::Deny) {
             let mut decision =
-                Decision::deny(Source::Rule, DecisionCode::PermissionDenied, rule_reason(ruling));
+                Decision::deny(Source::Rule, DecisionCode::PermissionDenied, ruling.to_string());
             decision.ruling = Some(ruling.clone());
             decision
         } else if let Some(ruling) = by_rule(Effect::Ask) {
@@ -596,7 +596,7 @@ impl Gate {
                 Effect::Ask,
                 Source::Rule,
                 Some(DecisionCode::ApprovalRequired),
-                rule_reason(ruling),
+                ruling.to_string(),
             );
             decision.ruling = Some(ruling.clone());
             decision
@@ -608,7 +608,7 @@ impl Gate {
                 Effect::Allow,
                 Source::Rule,
                 None,
-                ruling.map_or_else(String::new, rule_reason),
+                ruling.map_or_else(String::new, ToString::to_string),
             );
             decision.ruling = ruling.cloned();
             decision
@@ -664,7 +664,7 @@ impl Gate {
             Effect::Deny => Some(DecisionCode::PermissionDenied),
         };
         let reason = if ruling.rule.is_some() {
-            rule_reason(&ruling)
+            ruling.to_string()
         } else {
             let approval = self.approval().as_str();
             match effect {
@@ -708,15 +708,6 @@ fn refuse_malformed(action: &Action) -> Option<Decision> {
         }
         Action::Shell(_) | Action::Read(_) | Action::Write(_) => None,
     }
-}
-
-fn rule_reason(ruling: &Ruling) -> String {
-    let mut text = ruling.to_string();
-    if let Some(reason) = ruling.rule.as_ref().and_then(|rule| rule.reason.as_ref()) {
-        text.push_str(": ");
-        text.push_str(reason);
-    }
-    text
 }
 
 /// `path` from `base`, with `.` dropped and `..` cancelled by text.

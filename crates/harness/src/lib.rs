@@ -1,12 +1,15 @@
 //! The cmdgate command: judge, decide, confine and record the commands of a coding agent.
 
+pub mod approve;
 pub mod cli;
 pub mod config;
+pub mod diagnose;
 pub mod exit;
 pub mod gate;
 pub mod present;
 mod provide;
 pub mod resolve;
+pub mod session;
 mod toolchain;
 pub mod trust;
 pub mod unwrap;

@@ -101,7 +101,7 @@ fn add(argv: Vec<String>, found: &mut Commands, depth: u8) {
         }
         "." | "source" | "python" | "python3" | "node" | "perl" | "ruby" | "php" | "lua" | "awk" | "gawk"
         | "make" | "ssh" | "docker" | "kubectl" | "tclsh" | "osascript" | "deno" | "bun" => {
-            found.incomplete = true
+            found.incomplete = true;
         }
         _ => {}
     }

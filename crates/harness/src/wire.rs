@@ -2,7 +2,8 @@
 //!
 //! A breaking change of any of these raises [`SCHEMA_VERSION`].
 
-use cmdgate_classifier::{Classification, Effects, Finding, PathUse};
+use crate::gate::{Decision, DecisionCode, Request};
+use cmdgate_classifier::{Classification, Effects, Finding, PathUse, Verdict};
 use serde::Serialize;
 
 /// The version of all forms in this module.
@@ -130,6 +131,52 @@ impl<'a> WireEffects<'a> {
             writes: effects.writes.iter().map(path).collect(),
             runs: effects.runs.iter().map(|run| run.argv.as_slice()).collect(),
             network: &effects.network,
+        }
+    }
+}
+
+/// A decision.
+#[derive(Debug, Serialize)]
+pub struct Decided<'a> {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// What was asked about, as one line.
+    pub command: String,
+    /// `allow`, `ask` or `deny`.
+    pub effect: &'static str,
+    /// The stable code of an ask or deny.
+    pub code: Option<&'static str>,
+    /// Where the decision comes from.
+    pub source: &'static str,
+    /// One plain sentence.
+    pub reason: &'a str,
+    /// The rule that decided, as it is written.
+    pub rule: Option<&'a str>,
+    /// The layer that decided.
+    pub layer: &'a str,
+    /// `safe` or `needs_review`, for commands.
+    pub verdict: Option<&'static str>,
+    /// Why a command needs review.
+    pub findings: Vec<WireFinding<'a>>,
+    /// The conditions of a safe verdict.
+    pub conditions: Vec<&'static str>,
+}
+
+impl<'a> Decided<'a> {
+    /// The serialised form of a decision.
+    pub fn new(request: &Request, decision: &'a Decision) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            command: request.action.text().into_owned(),
+            effect: decision.effect.as_str(),
+            code: decision.code.map(DecisionCode::as_str),
+            source: decision.source.as_str(),
+            reason: &decision.reason,
+            rule: decision.rule(),
+            layer: decision.layer(),
+            verdict: decision.verdict.map(Verdict::as_str),
+            findings: decision.findings.iter().map(WireFinding::new).collect(),
+            conditions: decision.conditions.iter().map(|condition| condition.as_str()).collect(),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The command line: one file a subcommand.
 
+mod check;
 mod classify;
+mod decide;
 mod place;
 
 use crate::exit::Exit;
@@ -18,6 +20,8 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Classify(classify::Args),
+    Check(check::CheckArgs),
+    Explain(check::ExplainArgs),
 }
 
 /// Runs the program with the process's own arguments.
@@ -25,6 +29,8 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let exit = match cli.command {
         Command::Classify(args) => classify::run(&args),
+        Command::Check(args) => check::check(&args),
+        Command::Explain(args) => check::explain(&args),
     };
     exit.into()
 }

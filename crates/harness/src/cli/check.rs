@@ -1,0 +1,88 @@
+//! `harness check` and `harness explain`: the decision, for a program and for a person.
+
+use super::decide::DecideArgs;
+use crate::exit::Exit;
+use crate::gate::{Decision, Request};
+use crate::{diagnose, wire};
+use cmdgate_policy::Effect;
+use std::io::{self, Write};
+
+/// Say what would be decided about a command under the effective policy, without running it
+///
+/// Exit status: 0 allow, 10 ask, 20 deny, 2 usage, 3 a policy file is wrong.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  harness check -- 'npm test'\n  \
+    harness check --sandbox workspace_write --approval never --json -- 'git commit -m x'")]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    decide: DecideArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// The command, as one argument
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: String,
+}
+
+/// Show a person why a command is allowed, asked about or denied, and what would make it pass
+///
+/// Exit status: 0 allow, 10 ask, 20 deny, 2 usage, 3 a policy file is wrong.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  harness explain -- 'sort -ro out.txt a.txt'\n  \
+    harness explain --grammar sequence -- 'cd src && find . -name x -delete'")]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    decide: DecideArgs,
+    /// The command, as one argument
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: String,
+}
+
+pub(crate) fn check(args: &CheckArgs) -> Exit {
+    let (request, decision) = match decide(&args.decide, &args.command) {
+        Ok(decided) => decided,
+        Err(exit) => return exit,
+    };
+    let text = if args.json {
+        match serde_json::to_string(&wire::Decided::new(&request, &decision)) {
+            Ok(text) => text,
+            Err(error) => return super::fail(Exit::Failed, error),
+        }
+    } else {
+        let code = decision.code.map_or(String::new(), |code| format!(" {}", code.as_str()));
+        format!(
+            "{}{code}: {}\n  source {}, layer {}",
+            decision.effect,
+            decision.reason,
+            decision.source.as_str(),
+            decision.layer()
+        )
+    };
+    print(&text, decision.effect)
+}
+
+pub(crate) fn explain(args: &ExplainArgs) -> Exit {
+    match decide(&args.decide, &args.command) {
+        Ok((request, decision)) => print(&diagnose::decision(&request, &decision), decision.effect),
+        Err(exit) => exit,
+    }
+}
+
+fn decide(args: &DecideArgs, command: &str) -> Result<(Request, Decision), Exit> {
+    let session = args.session(None)?;
+    let mut request = Request::shell(command);
+    request.workdir = args.workdir(&session);
+    let decision = session.gate().decide(&request);
+    Ok((request, decision))
+}
+
+fn print(text: &str, effect: Effect) -> Exit {
+    if writeln!(io::stdout().lock(), "{text}").is_err() {
+        return Exit::Failed;
+    }
+    match effect {
+        Effect::Allow => Exit::Success,
+        Effect::Ask => Exit::Ask,
+        Effect::Deny => Exit::Deny,
+    }
+}

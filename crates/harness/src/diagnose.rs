@@ -1,0 +1,123 @@
+//! Explanations for a person: the text with the deciding characters underlined.
+
+use crate::gate::{Action, Decision, Request};
+use crate::wire::row_name;
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use cmdgate_classifier::Finding;
+use cmdgate_policy::{Effect, PolicyErrors};
+use std::io::IsTerminal;
+use std::ops::Range;
+
+/// Colours only where standard output is a terminal and nobody asked for none.
+fn renderer() -> Renderer {
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    if std::io::stdout().is_terminal() && !plain { Renderer::styled() } else { Renderer::plain() }
+}
+
+/// A span that is certain to fit the text: clamped, on character boundaries, and not empty where it can be avoided.
+fn fitting(text: &str, range: Range<usize>) -> Range<usize> {
+    let start = text.floor_char_boundary(range.start.min(text.len()));
+    let end = text.ceil_char_boundary(range.end.clamp(start, text.len()));
+    if start == end { start..text.ceil_char_boundary((end + 1).min(text.len())) } else { start..end }
+}
+
+/// Why a request was decided as it was, with the deciding characters underlined and what would make it pass.
+pub fn decision(request: &Request, decision: &Decision) -> String {
+    let text = request.action.text();
+    let (level, title) = match decision.effect {
+        Effect::Allow => (Level::NOTE, "allowed"),
+        Effect::Ask => (Level::WARNING, "needs an approval"),
+        Effect::Deny => (Level::ERROR, "denied"),
+    };
+    let code = decision.code.map_or("allow", crate::gate::DecisionCode::as_str);
+    let mut snippet = Snippet::source(text.as_ref()).path(origin_of(&request.action)).fold(false);
+    for (at, finding) in decision.findings.iter().enumerate() {
+        let kind = if at == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
+        let range = fitting(&text, finding.span.range());
+        snippet = snippet.annotation(kind.span(range).label(label(finding)));
+    }
+    let title = format!("{title}: {}", decision.reason);
+    let mut group = Group::with_title(level.primary_title(title).id(code)).element(snippet);
+    group = group.element(Level::NOTE.message(format!(
+        "decided by {} of layer {}",
+        match decision.rule() {
+            Some(rule) => format!("rule `{rule}`"),
+            None => decision.source.as_str().to_owned(),
+        },
+        decision.layer()
+    )));
+    for line in advice(decision) {
+        group = group.element(Level::HELP.message(line));
+    }
+    renderer().render(&[group])
+}
+
+fn origin_of(action: &Action) -> &'static str {
+    match action {
+        Action::Shell(_) => "command",
+        Action::Exec(_) => "argv",
+        Action::Read(_) | Action::Write(_) => "path",
+    }
+}
+
+fn label(finding: &Finding) -> String {
+    let row = finding.row.map_or_else(String::new, |row| format!(" (table row `{}`)", row_name(row)));
+    format!("{}: {}{row}", finding.code.as_str(), finding.message)
+}
+
+/// What would make it pass, or under which conditions it passes.
+fn advice(decision: &Decision) -> Vec<String> {
+    let mut lines = Vec::new();
+    match decision.effect {
+        Effect::Allow => {
+            if !decision.conditions.is_empty() {
+                let names: Vec<&str> =
+                    decision.conditions.iter().map(|condition| condition.as_str()).collect();
+                lines.push(format!(
+                    "the verdict holds under: {}, which the executor provides",
+                    names.join(", ")
+                ));
+            }
+        }
+        Effect::Ask | Effect::Deny => {
+            if let Some(rule) = decision.ruling.as_ref().and_then(|ruling| ruling.rule.as_ref()) {
+                if let Some(file) = &rule.file {
+                    let line = rule.line.map_or_else(String::new, |line| format!(":{line}"));
+                    lines.push(format!("the rule stands in {}{line}", file.display()));
+                }
+            } else if let Some(argv) = decision.commands.argvs.first() {
+                let program = argv.first().map_or("", String::as_str);
+                lines.push(format!(
+                    "a rule such as `act = \"exec\", effect = \"allow\", pattern = \"{program} **\"` in the user's \
+                     policy file would allow it"
+                ));
+            }
+            if let Some(finding) = decision.findings.first() {
+                lines.push(format!("{}: {}", finding.code.as_str(), finding.code.meaning().trim()));
+            }
+        }
+    }
+    lines
+}
+
+/// What is wrong in a policy file, each with its place.
+pub fn policy_errors(text: &str, errors: &PolicyErrors) -> String {
+    let mut groups = Vec::new();
+    for error in errors.iter() {
+        let name = error.source_name().unwrap_or("policy").to_owned();
+        let title = Level::ERROR.primary_title(error.message());
+        let mut group = match error.span() {
+            Some(span) => Group::with_title(title).element(
+                Snippet::source(text)
+                    .path(name)
+                    .annotation(AnnotationKind::Primary.span(fitting(text, span)).label("here")),
+            ),
+            None => Group::with_title(title).element(Origin::path(name)),
+        };
+        if let Some(help) = error.help() {
+            group = group.element(Level::HELP.message(help));
+        }
+        groups.push(group);
+    }
+    renderer().render(&groups)
+}

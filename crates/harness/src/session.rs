@@ -1,0 +1,329 @@
+//! One project with its gate and its executor: a request goes in, is decided, answered, run and recorded.
+
+use crate::approve::{Answer, Approver, Question};
+use crate::config::{self, Loaded};
+use crate::gate::{Action, Approved, Decision, DecisionCode, Gate, Request, Source};
+use cmdgate_executor::{
+    CancellationToken, DomainRules, Environment, ExecError, Executor, Finished, Keep, Limits, Mode, Network,
+    OutputMode, PathList, Reads, Sandbox,
+};
+use cmdgate_policy::{Effect, SandboxMode, Settings};
+use std::num::NonZeroU64;
+use std::path::Path;
+use std::time::Duration;
+
+/// The hard ceiling of a shell command (contract S2): no argument can raise it.
+pub const SHELL_CEILING: Duration = Duration::from_mins(1);
+/// The time of a shell command that names none (contract S1).
+pub const SHELL_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time of an `exec` that names none (contract P10).
+pub const EXEC_TIMEOUT: Duration = Duration::from_mins(15);
+
+/// Where every decision and every run is written down. A run that cannot be recorded does not happen.
+pub trait Recorder: Send + Sync {
+    /// Writes down a decision before anything comes of it.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written; then nothing is run.
+    fn decided(&self, request: &Request, decision: &Decision) -> Result<RecordId, RecordError>;
+
+    /// Writes down what an approver answered.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written; then nothing is run.
+    fn answered(
+        &self,
+        record: RecordId,
+        request: &Request,
+        decision: &Decision,
+        answer: &Answer,
+    ) -> Result<(), RecordError>;
+
+    /// Writes down how the run ended.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written; the run has happened by then.
+    fn ended(
+        &self,
+        record: RecordId,
+        request: &Request,
+        end: &Result<Finished, ExecError>,
+    ) -> Result<(), RecordError>;
+}
+
+/// The number of a recorded step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RecordId(pub i64);
+
+/// Why something could not be recorded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot record this run: {what}; {remedy}")]
+pub struct RecordError {
+    /// What went wrong.
+    pub what: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+/// What became of a request.
+#[derive(Debug)]
+pub enum Reply {
+    /// It ran, however it ended.
+    Ran {
+        /// The decision that let it run.
+        decision: Box<Decision>,
+        /// How it ended.
+        finished: Box<Finished>,
+        /// The end could not be written down.
+        unrecorded: Option<RecordError>,
+    },
+    /// It was denied, or an approver said no.
+    Refused(Box<Decision>),
+    /// An approval is needed, and nobody gave it.
+    ApprovalRequired {
+        /// The decision that asks.
+        decision: Box<Decision>,
+        /// The record that holds the question.
+        record: RecordId,
+    },
+    /// It could not be started, or not in the sandbox that was asked for.
+    Failed(ExecError),
+    /// It was not run, because it could not be recorded.
+    NotRecorded(RecordError),
+}
+
+/// How one command is run.
+#[derive(Debug, Clone, Default)]
+pub struct RunOptions {
+    /// The caller's own timeout, below the ceiling.
+    pub timeout: Option<Duration>,
+    /// Kills the run when it is cancelled.
+    pub cancel: Option<CancellationToken>,
+    /// Where full outputs go when they do not fit.
+    pub spill: Option<std::path::PathBuf>,
+}
+
+/// One project, ready to decide and run.
+#[derive(Debug)]
+pub struct Session {
+    gate: Gate,
+    executor: Executor,
+}
+
+impl Session {
+    /// A session for the project at `root` under a loaded configuration.
+    ///
+    /// # Errors
+    ///
+    /// When the root or a setting cannot be used.
+    pub fn new(root: &Path, loaded: Loaded) -> Result<Self, ExecError> {
+        let gate = Gate::new(root, loaded.policy, loaded.settings)?;
+        let executor = Executor::builder(gate.root()).build()?;
+        Ok(Self { gate, executor })
+    }
+
+    /// The gate.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// The executor.
+    pub fn executor(&self) -> &Executor {
+        &self.executor
+    }
+
+    /// Decides a request, asks if need be, runs it and records all of it.
+    pub async fn perform(
+        &self,
+        request: Request,
+        options: RunOptions,
+        approver: &dyn Approver,
+        recorder: &dyn Recorder,
+    ) -> Reply {
+        let decision = self.gate.decide(&request);
+        let record = match recorder.decided(&request, &decision) {
+            Ok(record) => record,
+            Err(error) => return Reply::NotRecorded(error),
+        };
+        let (approved, decision) = match decision.effect {
+            Effect::Deny => return Reply::Refused(Box::new(decision)),
+            Effect::Allow => match self.gate.approve(request, &decision) {
+                Some(approved) => (approved, decision),
+                None => return Reply::Refused(Box::new(decision)),
+            },
+            Effect::Ask => {
+                let answer = approver.answer(Question { request: &request, decision: &decision }).await;
+                if let Err(error) = recorder.answered(record, &request, &decision, &answer) {
+                    return Reply::NotRecorded(error);
+                }
+                match self.after_answer(request, decision, answer) {
+                    Ok(approved) => approved,
+                    Err(Unanswered::Refused(decision)) => return Reply::Refused(decision),
+                    Err(Unanswered::Deferred(decision)) => {
+                        return Reply::ApprovalRequired { decision, record };
+                    }
+                }
+            }
+        };
+        let end = self.run(&approved, options).await;
+        let unrecorded = recorder.ended(record, approved.request(), &end).err();
+        match end {
+            Ok(finished) => {
+                Reply::Ran { decision: Box::new(decision), finished: Box::new(finished), unrecorded }
+            }
+            Err(error) => Reply::Failed(error),
+        }
+    }
+
+    /// What an approver's answer comes to (contract P7): the action is decided again, and a deny holds.
+    fn after_answer(
+        &self,
+        request: Request,
+        decision: Decision,
+        answer: Answer,
+    ) -> Result<(Approved, Decision), Unanswered> {
+        let request = match answer {
+            Answer::Approve { modified, .. } => match modified {
+                Some(action) => Request { action, ..request },
+                None => request,
+            },
+            Answer::Deny { reason } => {
+                let reason = if reason.is_empty() { "the approver said no".to_owned() } else { reason };
+                let mut refused = decision;
+                refused.effect = Effect::Deny;
+                refused.source = Source::Approver;
+                refused.code = Some(DecisionCode::PermissionDenied);
+                refused.reason = reason;
+                return Err(Unanswered::Refused(Box::new(refused)));
+            }
+            Answer::Defer => return Err(Unanswered::Deferred(Box::new(decision))),
+        };
+        match self.gate.approve_asked(request) {
+            Ok(approved) => {
+                let mut decision = decision;
+                decision.effect = Effect::Allow;
+                decision.source = Source::Approver;
+                Ok((approved, decision))
+            }
+            Err(decision) => Err(Unanswered::Refused(decision)),
+        }
+    }
+
+    /// Runs what was approved.
+    ///
+    /// # Errors
+    ///
+    /// When nothing was started.
+    pub async fn run(&self, approved: &Approved, options: RunOptions) -> Result<Finished, ExecError> {
+        let settings = self.gate.settings();
+        let limits = settings.limits;
+        let (job, timeout, ceiling, keep) = match &approved.request().action {
+            Action::Shell(command) => {
+                let ceiling =
+                    millis(limits.max_timeout_ms).map_or(SHELL_CEILING, |most| most.min(SHELL_CEILING));
+                (
+                    self.executor.shell(command),
+                    millis(limits.timeout_ms).unwrap_or(SHELL_TIMEOUT),
+                    ceiling,
+                    Keep::Head,
+                )
+            }
+            Action::Exec(argv) => {
+                let most = millis(limits.exec_timeout_ms).unwrap_or(EXEC_TIMEOUT);
+                (self.executor.argv(argv), most, most, Keep::HeadAndTail)
+            }
+            Action::Read(_) | Action::Write(_) => return Err(ExecError::EmptyCommand),
+        };
+        let mut job = job
+            .workdir(approved.workdir())
+            .timeout(options.timeout.unwrap_or(timeout))
+            .ceiling(ceiling)
+            .sandbox(self.sandbox(approved))
+            .limits(kernel_limits(settings))
+            .environment(environment(settings, matches!(approved.request().action, Action::Exec(_))))
+            .output(OutputMode {
+                keep,
+                max_chars: count(limits.output_chars).unwrap_or(10_240),
+                max_lines: count(limits.output_lines).or(Some(256)),
+                spill: options.spill,
+                ..OutputMode::default()
+            });
+        for (name, value) in &approved.provision().environment {
+            job = job.env(name, value);
+        }
+        if let Some(token) = options.cancel {
+            job = job.cancel(token);
+        }
+        job.run().await
+    }
+
+    /// The sandbox of an approved run.
+    fn sandbox(&self, approved: &Approved) -> Sandbox {
+        let settings = self.gate.settings();
+        let root = self.gate.root();
+        let folders = |list: &Option<Vec<String>>| {
+            list.iter().flatten().map(|text| config::expand_home(root, text)).collect::<Vec<_>>()
+        };
+        let mode = match self.gate.mode() {
+            SandboxMode::ReadOnly => Mode::ReadOnly,
+            SandboxMode::WorkspaceWrite => Mode::WorkspaceWrite,
+            SandboxMode::DangerFullAccess => return Sandbox::danger_full_access(),
+        };
+        let network = match settings.network.allow_domains.as_deref() {
+            None | Some([]) => Network::Off,
+            Some(allowed) => {
+                Network::Domains(DomainRules::allowing(allowed).denying(&settings.network.deny_domains))
+            }
+        };
+        let reads =
+            if approved.provision().confine_reads { Reads::ProjectAndSystem } else { Reads::Everything };
+        let protected = settings.protected().fold(PathList::default_protected(), PathList::with);
+        let hidden = settings.secrets.iter().fold(PathList::default_hidden(), PathList::with);
+        Sandbox {
+            mode,
+            network,
+            reads,
+            writable_roots: folders(&settings.write_roots),
+            read_roots: folders(&settings.read_roots),
+            protected,
+            hidden,
+            ..Sandbox::default()
+        }
+    }
+}
+
+/// Why an ask did not become a run.
+enum Unanswered {
+    Refused(Box<Decision>),
+    Deferred(Box<Decision>),
+}
+
+fn millis(value: Option<NonZeroU64>) -> Option<Duration> {
+    value.map(|value| Duration::from_millis(value.get()))
+}
+
+fn count(value: Option<NonZeroU64>) -> Option<usize> {
+    value.and_then(|value| usize::try_from(value.get()).ok())
+}
+
+fn kernel_limits(settings: &Settings) -> Limits {
+    let limits = settings.limits;
+    let plain = |value: Option<NonZeroU64>| value.map(NonZeroU64::get);
+    let defaults = Limits::default();
+    Limits {
+        processes: plain(limits.processes).or(defaults.processes),
+        open_files: plain(limits.open_files).or(defaults.open_files),
+        file_size: plain(limits.file_size_bytes).or(defaults.file_size),
+        memory: plain(limits.memory_bytes).or(defaults.memory),
+        cpu_seconds: plain(limits.cpu_seconds).or(defaults.cpu_seconds),
+        ..defaults
+    }
+}
+
+fn environment(settings: &Settings, toolchains: bool) -> Environment {
+    let base = if toolchains { Environment::allowlist().toolchains() } else { Environment::allowlist() };
+    settings.environment.add.iter().flatten().fold(base, Environment::pass)
+}
