@@ -1,6 +1,10 @@
 //! Which environment variables reach a command.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use crate::error::ExecError;
 
 /// Names that are always passed (with everything that starts with `LC_`).
 pub const ALLOWED: [&str; 9] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "LANG"];
@@ -87,5 +91,213 @@ impl Environment {
         self.set.retain(|(known, _)| known != name);
         self.removed.push(name.to_owned());
         self
+    }
+}
+
+/// Where a computed environment will be used.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// Whether a sandbox gives the command its own `/tmp`.
+    pub(crate) private_tmp: bool,
+    /// Directories whose programs are not to be trusted: the project and everything that may be written.
+    pub(crate) untrusted: &'a [PathBuf],
+    /// Whether the command has a terminal.
+    pub(crate) terminal: bool,
+}
+
+/// What a command without any other `PATH` gets.
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Whether bash would execute or be reconfigured by a variable.
+fn forbidden(name: &OsStr) -> bool {
+    const NAMES: [&str; 8] = [
+        "BASH_ENV",
+        "ENV",
+        "SHELLOPTS",
+        "BASHOPTS",
+        "PS4",
+        "PROMPT_COMMAND",
+        "BASH_XTRACEFD",
+        "BASH_LOADABLES_PATH",
+    ];
+    NAMES.iter().any(|&known| name == known) || name.as_encoded_bytes().starts_with(b"BASH_FUNC_")
+}
+
+fn allowed(name: &OsStr) -> bool {
+    ALLOWED.iter().any(|&known| name == known) || name.as_encoded_bytes().starts_with(b"LC_")
+}
+
+impl Environment {
+    /// The environment of a command, sorted by name. Pure: the parent's environment is an argument.
+    pub(crate) fn compute(
+        &self,
+        parent: impl IntoIterator<Item = (OsString, OsString)>,
+        place: Place<'_>,
+    ) -> Result<Vec<(OsString, OsString)>, ExecError> {
+        let mut result: BTreeMap<OsString, OsString> = parent
+            .into_iter()
+            .filter(|(name, _)| self.inherit_all || allowed(name) || self.named.contains(name))
+            .collect();
+        if let Some(path) = result.get(OsStr::new("PATH")) {
+            let clean = sanitise_path(path, place.untrusted);
+            result.insert("PATH".into(), clean);
+        }
+        let mut give = |name: &str, value: &str, over: bool| {
+            if over || !result.contains_key(OsStr::new(name)) {
+                result.insert(name.into(), value.into());
+            }
+        };
+        give("PATH", DEFAULT_PATH, false);
+        if place.private_tmp {
+            give("TMPDIR", "/tmp", true);
+            give("TMPPREFIX", "/tmp/zsh", true);
+        }
+        // There is nobody to page for, to answer a prompt or to see a cursor move.
+        if !self.inherit_all {
+            give("TERM", "dumb", !place.terminal);
+            give("PAGER", "cat", false);
+            give("GIT_PAGER", "cat", false);
+        }
+        give("GIT_TERMINAL_PROMPT", "0", false);
+        for (name, value) in &self.set {
+            if name.is_empty() || name.as_encoded_bytes().contains(&b'=') {
+                return Err(ExecError::EnvironmentName { name: name.to_string_lossy().into_owned() });
+            }
+            result.insert(name.clone(), value.clone());
+        }
+        result.retain(|name, _| !forbidden(name) && !self.removed.contains(name));
+        if let Some((name, _)) = result
+            .iter()
+            .find(|(name, value)| [name, value].iter().any(|text| text.as_encoded_bytes().contains(&0)))
+        {
+            return Err(ExecError::NulByte {
+                what: format!("environment variable {}", name.to_string_lossy()),
+            });
+        }
+        Ok(result.into_iter().collect())
+    }
+}
+
+/// Takes out of a search path what is relative, empty (the current directory), or lies where the command, or
+/// the project, could have put a program.
+fn sanitise_path(path: &OsStr, untrusted: &[PathBuf]) -> OsString {
+    let places = ["/tmp", "/var/tmp", "/dev/shm"];
+    let trusted = |entry: &Path| {
+        !untrusted.iter().any(|root| entry.starts_with(root))
+            && !places.iter().any(|&place| entry.starts_with(place))
+    };
+    let kept = std::env::split_paths(path).filter(|entry| {
+        entry.is_absolute()
+            && !entry.components().any(|part| part == std::path::Component::ParentDir)
+            && trusted(entry)
+            && std::fs::canonicalize(entry).map_or(true, |real| trusted(&real))
+    });
+    let joined = std::env::join_paths(kept).unwrap_or_default();
+    if joined.is_empty() { DEFAULT_PATH.into() } else { joined }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compute(environment: &Environment, parent: &[(&str, &str)]) -> Vec<(String, String)> {
+        let place =
+            Place { private_tmp: true, untrusted: &[PathBuf::from("/home/u/project")], terminal: false };
+        environment
+            .compute(parent.iter().map(|(name, value)| (name.into(), value.into())), place)
+            .unwrap()
+            .into_iter()
+            .map(|(name, value)| (name.into_string().unwrap(), value.into_string().unwrap()))
+            .collect()
+    }
+
+    fn value<'a>(environment: &'a [(String, String)], name: &str) -> Option<&'a str> {
+        environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    // contract: S19
+    #[test]
+    fn only_listed_names_pass() {
+        let parent = [
+            ("PATH", "/usr/bin"),
+            ("HOME", "/home/u"),
+            ("LC_ALL", "C"),
+            ("OPENAI_API_KEY", "k"),
+            ("FOO", "1"),
+            ("BAR", "2"),
+        ];
+        let passed = compute(&Environment::allowlist().pass("FOO").set("NEW", "x"), &parent);
+        let names: Vec<&str> = passed.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "FOO",
+                "GIT_PAGER",
+                "GIT_TERMINAL_PROMPT",
+                "HOME",
+                "LC_ALL",
+                "NEW",
+                "PAGER",
+                "PATH",
+                "TERM",
+                "TMPDIR",
+                "TMPPREFIX"
+            ]
+        );
+    }
+
+    // contract: S19
+    #[test]
+    fn what_bash_would_execute_never_passes() {
+        let parent = [
+            ("BASH_ENV", "/x"),
+            ("ENV", "/x"),
+            ("BASH_FUNC_ls%%", "() { evil; }"),
+            ("SHELLOPTS", "xtrace"),
+            ("PS4", "$(evil)"),
+            ("PROMPT_COMMAND", "evil"),
+        ];
+        let every =
+            Environment::inherit().pass("BASH_ENV").set("ENV", "/y").set("BASH_FUNC_cat%%", "() { evil; }");
+        for (name, _) in compute(&every, &parent) {
+            assert!(!forbidden(OsStr::new(&name)), "{name}");
+        }
+    }
+
+    // contract: P15
+    #[test]
+    fn inheriting_passes_everything_else() {
+        let passed =
+            compute(&Environment::inherit(), &[("OPENAI_API_KEY", "k"), ("TERM", "xterm"), ("PATH", "/bin")]);
+        assert_eq!(value(&passed, "OPENAI_API_KEY"), Some("k"));
+        assert_eq!(value(&passed, "TERM"), Some("xterm"));
+        assert_eq!(value(&passed, "PAGER"), None);
+        assert_eq!(value(&passed, "TMPDIR"), Some("/tmp"));
+    }
+
+    // contract: S19
+    #[test]
+    fn the_search_path_loses_what_a_command_could_have_written() {
+        let path =
+            ":.:bin:/usr/bin:/home/u/project/node_modules/.bin:/tmp/x:/home/u/project/../project/b:/bin";
+        let passed = compute(&Environment::allowlist(), &[("PATH", path)]);
+        assert_eq!(value(&passed, "PATH"), Some("/usr/bin:/bin"));
+        let nothing_left = compute(&Environment::allowlist(), &[("PATH", ".:bin")]);
+        assert_eq!(value(&nothing_left, "PATH"), Some(DEFAULT_PATH));
+        let explicit = compute(&Environment::allowlist().set("PATH", "/home/u/project/bin"), &[]);
+        assert_eq!(value(&explicit, "PATH"), Some("/home/u/project/bin"));
+    }
+
+    #[test]
+    fn a_removed_name_stays_away_and_a_bad_one_is_refused() {
+        let passed = compute(&Environment::allowlist().remove("HOME"), &[("HOME", "/home/u")]);
+        assert_eq!(value(&passed, "HOME"), None);
+        let place = Place { private_tmp: false, untrusted: &[], terminal: false };
+        for name in ["", "A=B"] {
+            let error = Environment::allowlist().set(name, "x").compute([], place).unwrap_err();
+            assert!(matches!(error, ExecError::EnvironmentName { .. }), "{error}");
+        }
+        let error = Environment::allowlist().set("A", "x\0y").compute([], place).unwrap_err();
+        assert!(matches!(error, ExecError::NulByte { .. }), "{error}");
     }
 }

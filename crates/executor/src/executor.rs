@@ -2,16 +2,16 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::environment::Environment;
 use crate::error::{ExecError, Stage};
 use crate::job::{Command, Job, Settings};
 use crate::limits::Limits;
-use crate::outcome::Finished;
 use crate::output::OutputMode;
 use crate::sandbox::Sandbox;
+use crate::session::Session;
 
 /// Runs commands for one project. Cheap to clone; background commands die with the last clone.
 #[derive(Debug, Clone)]
@@ -21,8 +21,33 @@ pub struct Executor {
 
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) root: PathBuf,
+    pub(crate) core: Arc<Core>,
     pub(crate) defaults: Settings,
+}
+
+/// What runs need of their executor. Runs hold on to this and not to [`Shared`].
+#[derive(Debug)]
+pub(crate) struct Core {
+    /// The project root, symlinks resolved.
+    pub(crate) root: PathBuf,
+    pub(crate) root_as_given: PathBuf,
+    pub(crate) homes: Vec<PathBuf>,
+    pub(crate) bwrap: Option<PathBuf>,
+    session: Mutex<Option<Arc<Session>>>,
+}
+
+impl Core {
+    /// The private directory, made when it is first needed.
+    pub(crate) fn session(&self) -> Result<Arc<Session>, ExecError> {
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(session) = &*session {
+            return Ok(session.clone());
+        }
+        let made =
+            Arc::new(Session::create().map_err(ExecError::io("make the private temporary directory"))?);
+        *session = Some(made.clone());
+        Ok(made)
+    }
 }
 
 /// Collects the defaults of an [`Executor`].
@@ -32,6 +57,7 @@ pub struct ExecutorBuilder {
     root: PathBuf,
     settings: Settings,
     bwrap: Option<PathBuf>,
+    homes: Option<Vec<PathBuf>>,
 }
 
 impl Executor {
@@ -51,6 +77,7 @@ impl Executor {
                 cancel: None,
             },
             bwrap: None,
+            homes: None,
         }
     }
 
@@ -72,7 +99,7 @@ impl Executor {
 
     /// The project root, symlinks resolved.
     pub fn root(&self) -> &Path {
-        &self.shared.root
+        &self.shared.core.root
     }
 
     fn job(&self, command: Command) -> Job {
@@ -126,20 +153,62 @@ impl ExecutorBuilder {
     /// Checks the root and makes the executor. Starts nothing: whether the sandbox can be had is found out by
     /// the first job, or by [`crate::probe`].
     pub fn build(self) -> Result<Executor, ExecError> {
-        let root = std::fs::canonicalize(&self.root)
-            .map_err(|error| ExecError::Root { path: self.root.clone(), reason: error.to_string() })?;
+        let refuse = |reason: String| ExecError::Root { path: self.root.clone(), reason };
+        let root = std::fs::canonicalize(&self.root).map_err(|error| refuse(error.to_string()))?;
         if !root.is_dir() {
-            return Err(ExecError::Root { path: self.root, reason: "it is not a directory".to_owned() });
+            return Err(refuse("it is not a directory".to_owned()));
         }
-        Ok(Executor { shared: Arc::new(Shared { root, defaults: self.settings }) })
+        if let Some(reason) = unfit_root(&root) {
+            return Err(refuse(reason.to_owned()));
+        }
+        if let Some(relative) = self.bwrap.as_deref().filter(|path| !path.is_absolute()) {
+            return Err(ExecError::SandboxUnavailable {
+                stage: Stage::Find,
+                text: format!("{} is not an absolute path", relative.display()),
+                remedy: "name bubblewrap by its absolute path".to_owned(),
+            });
+        }
+        let root_as_given = std::path::absolute(&self.root).unwrap_or_else(|_| root.clone());
+        let homes = self.homes.unwrap_or_else(homes);
+        let core = Core { root, root_as_given, homes, bwrap: self.bwrap, session: Mutex::new(None) };
+        Ok(Executor { shared: Arc::new(Shared { core: Arc::new(core), defaults: self.settings }) })
+    }
+
+    /// The user's home directories, below which secrets are looked for. Default: `$HOME` and the one in the
+    /// user database.
+    pub fn homes(mut self, homes: Vec<PathBuf>) -> Self {
+        self.homes = Some(homes);
+        self
     }
 }
 
-#[expect(clippy::unused_async, reason = "the signature that callers build on")]
-pub(crate) async fn run(_job: Job) -> Result<Finished, ExecError> {
-    Err(ExecError::SandboxUnavailable {
-        stage: Stage::Platform,
-        text: "no backend is compiled in".to_owned(),
-        remedy: "use a build with a backend".to_owned(),
-    })
+/// Why a directory cannot be a root: a sandbox that may write it, or that hides what it must show, is none.
+pub(crate) fn unfit_root(root: &Path) -> Option<&'static str> {
+    if root == Path::new("/") {
+        return Some("the root of the file system cannot be a project");
+    }
+    for place in ["/proc", "/sys"] {
+        if root.starts_with(place) {
+            return Some("a file system of the kernel cannot be a project");
+        }
+    }
+    if root == Path::new("/dev") || (root.starts_with("/dev") && !root.starts_with("/dev/shm/")) {
+        return Some("a directory of devices cannot be a project");
+    }
+    None
+}
+
+/// The user's home directories: what the environment says, and what the user database says.
+fn homes() -> Vec<PathBuf> {
+    let mut homes: Vec<PathBuf> = std::env::var_os("HOME").map(PathBuf::from).into_iter().collect();
+    let own = rustix::process::getuid().as_raw().to_string();
+    let database = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    homes.extend(database.lines().filter_map(|line| {
+        let mut fields = line.split(':');
+        (fields.nth(2) == Some(&own)).then(|| fields.nth(2).map(PathBuf::from)).flatten()
+    }));
+    homes.retain(|home| home.is_absolute() && home != Path::new("/"));
+    homes.sort();
+    homes.dedup();
+    homes
 }

@@ -118,6 +118,6 @@ impl Job {
     /// # Errors
     /// [`ExecError`] when nothing was started. What became of something started is [`Finished::outcome`].
     pub async fn run(self) -> Result<Finished, ExecError> {
-        crate::executor::run(self).await
+        crate::run::prepare(self.executor.shared.core.clone(), self.command, self.settings)?.run().await
     }
 }

@@ -1,9 +1,4 @@
-//! What a sandbox must look like, worked out before anything is started.
-//!
-//! [`plan`] is a pure function of settings and a [`FsView`]; it makes one decision table. [`Plan::decide`]
-//! reads that table, and both back ends ([`crate::sandbox::bwrap`], [`crate::sandbox::seatbelt`]) render it.
-
-use std::path::PathBuf;
+//! The names that plans are made from: data only.
 
 /// Names below a writable root that stay read-only by default: what an editor, a shell, git or an agent would
 /// execute or be configured by. `.git` itself is governed by [`crate::GitAccess`].
@@ -42,7 +37,38 @@ pub const PROTECTED: &[&str] = &[
     ".inputrc",
 ];
 
-/// Secrets that read as empty by default.
+/// Directories that stay visible under [`crate::Reads::ProjectAndSystem`].
+pub const SYSTEM_DIRECTORIES: &[&str] = &[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/opt",
+    "/nix",
+    "/gnu",
+    "/sys/devices/system",
+    "/sys/fs/cgroup",
+];
+
+/// What may be seen of `/run`: how NixOS finds its programs, and name resolution.
+pub(super) const RUN_VISIBLE: &[&str] = &[
+    "/run/current-system",
+    "/run/booted-system",
+    "/run/wrappers",
+    "/run/opengl-driver",
+    "/run/systemd/resolve",
+    "/run/resolvconf",
+    "/run/NetworkManager/resolv.conf",
+];
+
+/// Places that are private to the command and may be written in every mode.
+pub(super) const PRIVATE: &[&str] = &["/tmp", "/var/tmp", "/dev/shm", "/run"];
+
+/// Secrets that can as empty by default.
 pub const SECRETS: &[&str] = &[
     "~/.ssh",
     "~/.aws",
@@ -106,36 +132,3 @@ pub const SECRETS: &[&str] = &[
     "/var/lib/kubelet",
     "/var/lib/containerd",
 ];
-
-/// What a path is used for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Operation {
-    /// Reading it, or learning that it is there.
-    Read,
-    /// Changing, making, renaming or removing it.
-    Write,
-}
-
-/// What a plan says to an operation on a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Access {
-    /// The sandbox lets it through; ordinary permissions still apply.
-    Allow,
-    /// The sandbox refuses it.
-    Deny(Rule),
-}
-
-/// Why a plan refuses something.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rule {
-    /// [`crate::Mode::ReadOnly`]: nothing may be written.
-    ReadOnlyMode,
-    /// Not below a writable root.
-    OutsideWritableRoots,
-    /// A protected name, with the path that is protected.
-    Protected(PathBuf),
-    /// A hidden path.
-    Hidden(PathBuf),
-    /// Not visible under [`crate::Reads::ProjectAndSystem`].
-    NotVisible,
-}
