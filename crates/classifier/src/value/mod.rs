@@ -1,4 +1,5 @@
 //! Operands that are small languages of their own.
 
+pub(crate) mod find;
 pub(crate) mod sed;
 pub(crate) mod test;
