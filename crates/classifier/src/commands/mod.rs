@@ -7,49 +7,100 @@ use crate::spec::CommandSpec;
 
 mod cat;
 mod cut;
+mod date;
 mod df;
+mod diff;
 mod du;
 mod echo;
 mod file;
 mod find;
 mod grep;
 mod head;
+mod hexdump;
 mod ls;
+mod names;
 mod nl;
+mod od;
+mod printf;
 mod refused;
 mod rg;
 mod sed;
+mod seq;
+mod shell;
+mod sleep;
 mod sort;
 mod stat;
+mod strings;
+mod system;
 mod tail;
+mod test;
 mod tr;
 mod uniq;
 mod wc;
 mod xargs;
+mod xxd;
 
 /// The tables that judge flags and operands.
 #[rustfmt::skip]
 static JUDGED: &[&CommandSpec] = &[
     &cat::SPEC,
     &cut::SPEC,
+    &date::SPEC,
     &df::SPEC,
+    &diff::SPEC,
     &du::SPEC,
     &echo::SPEC,
     &file::SPEC,
     &find::SPEC,
     &grep::SPEC,
     &head::SPEC,
+    &hexdump::SPEC,
     &ls::SPEC,
+    &names::BASENAME,
+    &names::DIRNAME,
+    &names::PATHCHK,
+    &names::READLINK,
+    &names::REALPATH,
     &nl::SPEC,
+    &od::SPEC,
+    &printf::SPEC,
     &rg::SPEC,
     &sed::SPEC,
+    &seq::SPEC,
+    &shell::COMMAND,
+    &shell::EXIT,
+    &shell::HELP,
+    &shell::PWD,
+    &shell::SET,
+    &shell::STATUS,
+    &shell::TIMES,
+    &shell::TYPE,
+    &shell::WAIT,
+    &shell::WHICH,
+    &sleep::SPEC,
     &sort::SPEC,
     &stat::SPEC,
+    &strings::SPEC,
+    &system::ARCH,
+    &system::FREE,
+    &system::GETCONF,
+    &system::GROUPS,
+    &system::HOSTID,
+    &system::HOSTNAME,
+    &system::ID,
+    &system::LOCALE,
+    &system::NPROC,
+    &system::TTY,
+    &system::UNAME,
+    &system::UPTIME,
+    &system::WHOAMI,
     &tail::SPEC,
+    &test::SPEC,
     &tr::SPEC,
     &uniq::SPEC,
     &wc::SPEC,
     &xargs::SPEC,
+    &xxd::SPEC,
 ];
 
 /// Every table: those that judge, then the programs that are never safe.

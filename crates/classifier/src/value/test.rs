@@ -5,17 +5,77 @@ use crate::finding::Code;
 use crate::script::Judge;
 use cmdgate_lexer::Span;
 
-/// Judges the words between `[[` and `]]`. Arithmetic comparisons evaluate their operands as expressions, in which a
-/// subscript may hold a command substitution (`[[ 'a[$(x)]' -eq 0 ]]` runs x), so both must be plain numbers; `-v`
-/// evaluates a subscript too.
-pub(crate) fn conditional<'a>(judge: &mut Judge<'a>, args: &[Arg<'a>], span: Span) {
-    for arg in args {
-        if arg.literal() == Some("-v") || arg.literal() == Some("-R") {
-            judge.report(Code::Script, arg.span, "evaluates the text of a variable's name", None);
+/// Whether the word tests the file that the next word names.
+fn is_file_test(text: &str) -> bool {
+    matches!(
+        text,
+        "-a" | "-b"
+            | "-c"
+            | "-d"
+            | "-e"
+            | "-f"
+            | "-g"
+            | "-h"
+            | "-k"
+            | "-p"
+            | "-r"
+            | "-s"
+            | "-u"
+            | "-w"
+            | "-x"
+            | "-G"
+            | "-L"
+            | "-N"
+            | "-O"
+            | "-S"
+    )
+}
+
+/// Whether the word compares the files before and after it.
+fn is_file_comparison(text: &str) -> bool {
+    matches!(text, "-nt" | "-ot" | "-ef")
+}
+
+/// Whether the word compares the texts or numbers before and after it.
+fn is_text_comparison(text: &str) -> bool {
+    matches!(text, "=" | "==" | "!=" | "<" | ">" | "=~") || is_number_comparison(text)
+}
+
+fn is_number_comparison(text: &str) -> bool {
+    matches!(text, "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge")
+}
+
+/// Whether the text is the name of a variable without a subscript.
+fn is_plain_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Judges the words of `test`. How they group depends on their number and on words that look like operators, so every
+/// reading is judged: a word is a path wherever some reading makes it one.
+pub(crate) fn expression<'a>(judge: &mut Judge<'a>, args: &[Arg<'a>]) {
+    files_and_names(judge, args);
+    for (at, arg) in args.iter().enumerate() {
+        if !arg.may_begin_with('-') || arg.literal().is_some() {
+            continue;
+        }
+        // A word of unknown text is an operand for certain when an operator stands beside it.
+        let neighbour = |at: Option<usize>| at.and_then(|at| args.get(at)).and_then(Arg::literal);
+        let before = neighbour(at.checked_sub(1));
+        let after = neighbour(at.checked_add(1));
+        let operand = before.is_some_and(|text| matches!(text, "-n" | "-z") || is_text_comparison(text))
+            || after.is_some_and(is_text_comparison);
+        if arg.is_many() || !operand {
+            judge.report(Code::MayBeFlag, arg.span, "might become an operator that evaluates or opens", None);
         }
     }
+}
+
+/// Judges the words between `[[` and `]]`. Number comparisons evaluate their operands as expressions, in which a
+/// subscript may hold a command substitution (`[[ 'a[$(x)]' -eq 0 ]]` runs x), so both must be plain numbers.
+pub(crate) fn conditional<'a>(judge: &mut Judge<'a>, args: &[Arg<'a>], span: Span) {
+    files_and_names(judge, args);
     for (at, arg) in args.iter().enumerate() {
-        if !matches!(arg.literal(), Some("-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge")) {
+        if !arg.literal().is_some_and(is_number_comparison) {
             continue;
         }
         let neighbours = [at.checked_sub(1).and_then(|before| args.get(before)), args.get(at + 1)];
@@ -35,14 +95,32 @@ pub(crate) fn conditional<'a>(judge: &mut Judge<'a>, args: &[Arg<'a>], span: Spa
             }
         }
     }
-    for arg in args {
-        // File tests only look at a file's state; the paths are judged all the same, since a test tells whether a
-        // file exists.
-        if let Some(text) = arg.literal()
-            && text.contains('/')
-            && !text.contains([' ', '*'])
+}
+
+/// Judges what may be a path or a variable's name. Tests only look at a file's state; but that tells whether it
+/// exists, so a path outside is held back like one that is read.
+fn files_and_names<'a>(judge: &mut Judge<'a>, args: &[Arg<'a>]) {
+    for (at, arg) in args.iter().enumerate() {
+        let Some(text) = arg.literal() else {
+            continue;
+        };
+        let next = args.get(at + 1);
+        if is_file_test(text)
+            && let Some(next) = next
         {
-            judge.read_path(arg);
+            judge.read_path(next);
+        }
+        if is_file_comparison(text) {
+            for operand in [at.checked_sub(1).and_then(|before| args.get(before)), next].into_iter().flatten()
+            {
+                judge.read_path(operand);
+            }
+        }
+        if matches!(text, "-v" | "-R")
+            && let Some(next) = next
+            && !next.literal().is_some_and(is_plain_name)
+        {
+            judge.report(Code::Script, next.span, "is evaluated as the name of a variable", None);
         }
     }
 }
