@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::background::{Background, Registry};
 use crate::environment::Environment;
 use crate::error::{ExecError, Stage};
 use crate::job::{Command, Job, Settings};
 use crate::limits::Limits;
 use crate::output::OutputMode;
+use crate::probe::{self, Report};
 use crate::sandbox::Sandbox;
 use crate::session::Session;
 
@@ -23,6 +25,7 @@ pub struct Executor {
 pub(crate) struct Shared {
     pub(crate) core: Arc<Core>,
     pub(crate) defaults: Settings,
+    pub(crate) background: Registry,
 }
 
 /// What runs need of their executor. Runs hold on to this and not to [`Shared`].
@@ -102,6 +105,24 @@ impl Executor {
         &self.shared.core.root
     }
 
+    /// A background command by its number.
+    ///
+    /// # Errors
+    /// [`ExecError::NoSuchBackground`]; those that ended long ago are forgotten.
+    pub fn background(&self, id: u64) -> Result<Background, ExecError> {
+        self.shared.background.get(id)
+    }
+
+    /// Every background command that runs, and the last that ended.
+    pub fn backgrounds(&self) -> Vec<Background> {
+        self.shared.background.all()
+    }
+
+    /// Looks at what this machine can enforce: every check with its remedy, the canary among them.
+    pub async fn probe(&self) -> Report {
+        probe::report(&self.shared.core, self.shared.defaults.sandbox.lowest_rung).await
+    }
+
     fn job(&self, command: Command) -> Job {
         Job { executor: self.clone(), command, settings: self.shared.defaults.clone() }
     }
@@ -171,7 +192,13 @@ impl ExecutorBuilder {
         let root_as_given = std::path::absolute(&self.root).unwrap_or_else(|_| root.clone());
         let homes = self.homes.unwrap_or_else(homes);
         let core = Core { root, root_as_given, homes, bwrap: self.bwrap, session: Mutex::new(None) };
-        Ok(Executor { shared: Arc::new(Shared { core: Arc::new(core), defaults: self.settings }) })
+        Ok(Executor {
+            shared: Arc::new(Shared {
+                core: Arc::new(core),
+                defaults: self.settings,
+                background: Registry::default(),
+            }),
+        })
     }
 
     /// The user's home directories, below which secrets are looked for. Default: `$HOME` and the one in the

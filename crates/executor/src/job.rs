@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::background::Background;
 use crate::environment::Environment;
 use crate::error::ExecError;
 use crate::executor::Executor;
@@ -119,5 +120,15 @@ impl Job {
     /// [`ExecError`] when nothing was started. What became of something started is [`Finished::outcome`].
     pub async fn run(self) -> Result<Finished, ExecError> {
         crate::run::prepare(self.executor.shared.core.clone(), self.command, self.settings)?.run().await
+    }
+
+    /// Starts the command in the background. It dies with the executor, however that ends.
+    ///
+    /// # Errors
+    /// [`ExecError::TooManyBackground`] when [`MAX_LIVE`](crate::background::MAX_LIVE) already run, and whatever
+    /// [`Job::run`] would refuse. Must be called inside a tokio runtime.
+    pub async fn start(self) -> Result<Background, ExecError> {
+        let shared = self.executor.shared.clone();
+        shared.background.start(self).await
     }
 }

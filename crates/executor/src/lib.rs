@@ -1,5 +1,6 @@
 //! Runs a command in a kernel sandbox with bounded time and output, and says what was enforced.
 
+pub mod background;
 mod bounds;
 mod cgroup;
 mod environment;
@@ -23,6 +24,7 @@ mod session;
 mod supervise;
 pub mod view;
 
+pub use background::{Background, Poll, State};
 pub use environment::{ALLOWED, Environment, TOOLCHAIN};
 pub use error::{ExecError, Stage, WorkdirProblem};
 pub use executor::{Executor, ExecutorBuilder};

@@ -31,6 +31,7 @@ use crate::view::HostView;
 /// A bubblewrap that has been shown to hold.
 #[derive(Debug, Clone)]
 pub(crate) struct Ready {
+    pub(crate) binary: Binary,
     pub(crate) version: String,
     pub(crate) features: Features,
 }
@@ -38,23 +39,39 @@ pub(crate) struct Ready {
 /// Longer than any healthy machine needs, so that a loaded one does not fail.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Finds the highest rung that holds, not below `floor`.
+type Known = Mutex<HashMap<Binary, Ready>>;
+
+fn known() -> &'static Known {
+    static KNOWN: OnceLock<Known> = OnceLock::new();
+    KNOWN.get_or_init(Known::default)
+}
+
+/// Finds the highest rung that holds, not below `floor`, and remembers it.
 pub(crate) async fn ready(
     binary: &Binary,
     floor: Rung,
     session: &Session,
     homes: &[PathBuf],
 ) -> Result<Ready, ExecError> {
-    type Known = Mutex<HashMap<Binary, Ready>>;
-    static KNOWN: OnceLock<Known> = OnceLock::new();
     // Held throughout, so that twenty-four commands at once make one canary.
-    let mut known = KNOWN.get_or_init(Known::default).lock().await;
+    let mut known = known().lock().await;
     if let Some(ready) = known.get(binary).filter(|ready| ready.features.rung >= floor) {
         return Ok(ready.clone());
     }
     let ready = examine(binary, floor, session, homes).await?;
     known.insert(binary.clone(), ready.clone());
     Ok(ready)
+}
+
+/// The same, forgetting what was remembered.
+pub(crate) async fn anew(
+    binary: &Binary,
+    floor: Rung,
+    session: &Session,
+    homes: &[PathBuf],
+) -> Result<Ready, ExecError> {
+    known().lock().await.remove(binary);
+    ready(binary, floor, session, homes).await
 }
 
 async fn examine(
@@ -85,7 +102,7 @@ async fn examine(
         }
         let features = Features { rung, size: has("--size") && !binary.set_id, root: facts.root };
         match canary(binary, features, session, homes, &facts).await {
-            Ok(()) => return Ok(Ready { version, features }),
+            Ok(()) => return Ok(Ready { binary: binary.clone(), version, features }),
             // The canary having come up and shown a hole is not a reason to try with less.
             Err(error @ ExecError::SandboxUnavailable { stage: Stage::Canary, .. }) => return Err(error),
             Err(error) => first = Some(first.unwrap_or(error)),

@@ -9,7 +9,9 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::process::Resource;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::bounds::{self, Bounds, Situation};
 use crate::environment::Place;
@@ -22,13 +24,15 @@ use crate::limits::LimitStatus;
 use crate::outcome::{
     Backend, Enforced, Finished, KillStrength, NetworkEnforced, NotStarted, Outcome, UnixSockets,
 };
-use crate::output::{Capture, Keep};
+use crate::output::Keep;
 use crate::plan::{self, Access, Operation, Plan};
 use crate::preflight::{self, Ready};
 use crate::process::{self, Launch};
+use crate::proxy::{self, Proxy, Serving};
 use crate::sandbox::bwrap::{self, Descriptors};
 use crate::sandbox::remedy::{self, Facts};
 use crate::sandbox::{Mode, Network, Reads, Rung, seccomp};
+use crate::session::Session;
 use crate::supervise::{self, Captures, Control, End, Ended, Output};
 use crate::view::HostView;
 
@@ -56,7 +60,12 @@ pub(crate) fn prepare(core: Arc<Core>, command: Command, settings: Settings) -> 
     untrusted.extend(writable);
     let place =
         Place { private_tmp: bwrap::confines(settings.sandbox.mode), untrusted: &untrusted, terminal: false };
-    let environment = settings.environment.compute(std::env::vars_os(), place)?;
+    let mut environment = settings.environment.compute(std::env::vars_os(), place)?;
+    if bwrap::confines(settings.sandbox.mode) && matches!(settings.sandbox.network, Network::Domains(_)) {
+        let inside = proxy::inside_environment();
+        environment.retain(|(name, _)| !inside.iter().any(|(known, _)| name == known));
+        environment.extend(inside.into_iter().map(|(name, value)| (name.into(), value.into())));
+    }
     let captures = Arc::new(Captures::new(&settings.output));
     Ok(Prepared { core, command, settings, workdir, environment, captures })
 }
@@ -190,17 +199,45 @@ impl Prepared {
         Ok(finished)
     }
 
-    async fn run_confined(self, control: &Control) -> Result<Finished, ExecError> {
-        let core = self.core.clone();
-        let session = core.session()?;
-        let mut untrusted = vec![core.root.clone(), session.tmp()];
+    /// Finds the sandbox and shows that it holds; the answer is remembered.
+    async fn ready(&self, session: &Session) -> Result<Ready, ExecError> {
+        let mut untrusted = vec![self.core.root.clone(), session.tmp()];
         untrusted.extend(extra_roots(&self.settings)?);
-        let binary = find::bwrap(core.bwrap.as_deref(), &search_path(), &untrusted).map_err(|text| {
+        let binary = find::bwrap(self.core.bwrap.as_deref(), &search_path(), &untrusted).map_err(|text| {
             let remedy = remedy::install(&Facts::gather(Path::new("/usr/bin/bwrap")));
             ExecError::SandboxUnavailable { stage: Stage::Find, text, remedy }
         })?;
-        let ready =
-            preflight::ready(&binary, self.settings.sandbox.lowest_rung, &session, &core.homes).await?;
+        let floor = self.settings.sandbox.lowest_rung;
+        preflight::ready(&binary, floor, session, &self.core.homes).await
+    }
+
+    /// Refuses what would be refused anyway, before anything is started.
+    pub(crate) async fn check(&self) -> Result<(), ExecError> {
+        self.proxy()?;
+        if bwrap::confines(self.settings.sandbox.mode) {
+            self.ready(&*self.core.session()?).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends the run when this is cancelled, besides the caller's own token.
+    pub(crate) fn also_cancelled_by(&mut self, token: &CancellationToken) {
+        let own = token.child_token();
+        if let Some(callers) = self.settings.cancel.replace(own.clone()) {
+            let linked = own.clone();
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = callers.cancelled() => linked.cancel(),
+                    () = linked.cancelled() => {}
+                }
+            });
+        }
+    }
+
+    async fn run_confined(self, control: &Control) -> Result<Finished, ExecError> {
+        let core = self.core.clone();
+        let session = core.session()?;
+        let ready = self.ready(&session).await?;
         let session_tmp = session.tmp();
         let request = plan::Request {
             sandbox: &self.settings.sandbox,
@@ -215,32 +252,38 @@ impl Prepared {
         let situation =
             Situation { root: ready.features.root, sandboxed: true, sized_mounts: ready.features.size };
         let bounds = self.bounds(situation)?;
-        let enforced = enforced(&self.settings, &plan, &binary, &ready, bounds.statuses.clone());
+        let enforced = enforced(&self.settings, &plan, &ready, bounds.statuses.clone());
+        let proxy = self.proxy()?;
         let seen = |path: &Path| seen(&plan, path);
         let words = match self.words(&seen) {
             Ok(words) => words,
             Err(reason) => return Ok(self.not_started(reason, enforced)),
         };
-        let started = self.start(&binary, &ready, &plan, bounds, words, control).await;
-        let ended = match started {
-            Ok(ended) => ended,
-            Err(error) => {
-                return Ok(self.not_started(NotStarted::System { reason: error.to_string() }, enforced));
+        let mut gate = Gate { resources: bounds.resources.clone(), proxy, serving: None, failed: None };
+        let started = self.start(&ready, &plan, bounds, words, control, &mut gate).await;
+        let network = gate.serving.map(|serving| serving.decisions()).unwrap_or_default();
+        let outcome = match (started, gate.failed) {
+            (_, Some((stage, text))) => {
+                let remedy = remedy::set_up(&text, &Facts::gather(&ready.binary.path));
+                Outcome::SandboxFailed { stage, text, remedy }
             }
+            (Ok(ended), None) => {
+                let message = self.captures.stderr().snapshot(Keep::Head).head;
+                confined_outcome(&ended, &message, &self.command, &ready.binary)
+            }
+            (Err(error), None) => Outcome::NotStarted(NotStarted::System { reason: error.to_string() }),
         };
-        let message = self.captures.stderr().snapshot(Keep::Head).head;
-        let outcome = confined_outcome(&ended, &message, &self.command, &binary);
-        Ok(self.finished(outcome, enforced))
+        Ok(Finished { network, ..self.finished(outcome, enforced) })
     }
 
     async fn start(
         &self,
-        binary: &Binary,
         ready: &Ready,
         plan: &Plan,
         bounds: Bounds,
         words: Words,
         control: &Control,
+        gate: &mut Gate,
     ) -> io::Result<Ended> {
         let (out_read, out_write) = process::pipe()?;
         let (err_read, err_write) = process::pipe()?;
@@ -268,7 +311,7 @@ impl Prepared {
         let mut keep = vec![refuse, absent, status_write, block_read];
         keep.extend(words.script);
         let launch = Launch {
-            program: binary.path.clone(),
+            program: ready.binary.path.clone(),
             arguments,
             environment,
             directory: PathBuf::from("/"),
@@ -280,12 +323,7 @@ impl Prepared {
             session: false,
         };
         let output = Output::new(out_read, err_read, self.captures.clone())?;
-        let resources = bounds.resources;
-        let ended = supervise::confined(launch, status_read, output, control, |child| {
-            bounds::prefer_for_oom(child);
-            bounds::set_limits(child, &resources)
-        })
-        .await;
+        let ended = supervise::confined(launch, status_read, output, control, |child| gate.open(child)).await;
         drop(bounds.leaf);
         ended
     }
@@ -385,6 +423,20 @@ impl Prepared {
         Ok(bounds)
     }
 
+    /// The proxy that [`Network::Domains`] asks for.
+    fn proxy(&self) -> Result<Option<Proxy>, ExecError> {
+        match &self.settings.sandbox.network {
+            Network::Off | Network::On => Ok(None),
+            Network::Domains(rules) => {
+                Proxy::new(rules).map(Some).map_err(|error| ExecError::SandboxUnavailable {
+                    stage: Stage::Proxy,
+                    text: error.to_string(),
+                    remedy: "write host names like `example.com` or `*.example.com`".to_owned(),
+                })
+            }
+        }
+    }
+
     fn program(&self) -> String {
         match &self.command {
             Command::Shell(_) => "/bin/bash".to_owned(),
@@ -426,20 +478,15 @@ impl Prepared {
     }
 
     fn finished(self, outcome: Outcome, enforced: Enforced) -> Finished {
-        let (stdout, stderr) = match Arc::try_unwrap(self.captures) {
-            Ok(captures) => {
-                let (stdout, stderr) = captures.into_inner();
-                (stdout.finish(), stderr.finish())
-            }
-            Err(shared) => {
-                let all = |capture: &Capture| capture.snapshot(self.settings.output.keep);
-                (all(&shared.stdout()), all(&shared.stderr()))
-            }
+        let keep = match (&outcome, self.settings.output.keep) {
+            // The last words before a kill say more than the first.
+            (Outcome::TimedOut { .. } | Outcome::Cancelled { .. }, Keep::Head) => Keep::Tail,
+            (_, keep) => keep,
         };
         Finished {
             outcome,
-            stdout,
-            stderr,
+            stdout: self.captures.stdout().finish(keep),
+            stderr: self.captures.stderr().finish(keep),
             duration: std::time::Duration::ZERO,
             workdir: self.workdir,
             enforced,
@@ -450,6 +497,35 @@ impl Prepared {
 
     fn not_started(self, reason: NotStarted, enforced: Enforced) -> Finished {
         self.finished(Outcome::NotStarted(reason), enforced)
+    }
+}
+
+/// What is done while the sandbox stands and the command has not been executed yet.
+#[derive(Debug)]
+struct Gate {
+    resources: Vec<(Resource, u64)>,
+    proxy: Option<Proxy>,
+    serving: Option<Serving>,
+    failed: Option<(Stage, String)>,
+}
+
+impl Gate {
+    fn open(&mut self, child: i32) -> io::Result<()> {
+        bounds::prefer_for_oom(child);
+        let limits = bounds::set_limits(child, &self.resources);
+        self.note(Stage::Limits, limits)?;
+        if let (Some(proxy), Ok(pid)) = (self.proxy.take(), u32::try_from(child)) {
+            let serving = proxy::listen_inside(pid, proxy::PORT).and_then(|listener| proxy.serve(listener));
+            self.serving = Some(self.note(Stage::Proxy, serving)?);
+        }
+        Ok(())
+    }
+
+    fn note<T>(&mut self, stage: Stage, result: io::Result<T>) -> io::Result<T> {
+        if let Err(error) = &result {
+            self.failed = Some((stage, error.to_string()));
+        }
+        result
     }
 }
 
@@ -512,16 +588,10 @@ fn seen(plan: &Plan, path: &Path) -> Option<PathBuf> {
     (plan.decide(Operation::Read, &real_inside) == Access::Allow).then_some(host)
 }
 
-fn enforced(
-    settings: &Settings,
-    plan: &Plan,
-    binary: &Binary,
-    ready: &Ready,
-    limits: Vec<LimitStatus>,
-) -> Enforced {
+fn enforced(settings: &Settings, plan: &Plan, ready: &Ready, limits: Vec<LimitStatus>) -> Enforced {
     Enforced {
         mode: settings.sandbox.mode,
-        backend: Backend::Bubblewrap { path: binary.path.clone(), version: ready.version.clone() },
+        backend: Backend::Bubblewrap { path: ready.binary.path.clone(), version: ready.version.clone() },
         rung: Some(ready.features.rung),
         user_namespace: true,
         pid_namespace: true,
@@ -565,7 +635,7 @@ fn confined_outcome(ended: &Ended, message: &str, command: &Command, binary: &Bi
 }
 
 /// The absolute entries of this process's own search path.
-fn search_path() -> Vec<PathBuf> {
+pub(crate) fn search_path() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).filter(|entry| entry.is_absolute()).collect()
 }

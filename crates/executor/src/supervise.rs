@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::kill::Tree;
-use crate::output::{Capture, OutputMode, READ_SIZE, Stream};
+use crate::output::{Capture, Captured, Chunk, Cursor, Keep, OutputMode, READ_SIZE, Stream};
 use crate::process::{self, Launch, Started};
 
 /// How long the kernel may take to end a killed tree before it is called incomplete. A fork bomb of four
@@ -29,29 +29,72 @@ const READS_PER_TURN: usize = 16;
 /// The two captures of a run, shared with whoever polls it.
 #[derive(Debug)]
 pub(crate) struct Captures {
-    stdout: Mutex<Capture>,
-    stderr: Mutex<Capture>,
+    stdout: Mutex<Side>,
+    stderr: Mutex<Side>,
+}
+
+/// One captured stream, and how far it has been polled.
+#[derive(Debug)]
+pub(crate) struct Side {
+    /// Taken at the end of the run.
+    capture: Option<Capture>,
+    cursor: Cursor,
+    /// What had not been polled at the end of the run.
+    rest: Chunk,
+}
+
+impl Side {
+    fn push(&mut self, bytes: &[u8]) {
+        if let Some(capture) = &mut self.capture {
+            capture.push(bytes);
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some(capture) = &mut self.capture {
+            capture.close();
+        }
+    }
+
+    /// What came since the last call.
+    pub(crate) fn read_new(&mut self) -> Chunk {
+        match &self.capture {
+            Some(capture) => capture.read_new(&mut self.cursor),
+            None => std::mem::take(&mut self.rest),
+        }
+    }
+
+    /// What has come so far.
+    pub(crate) fn snapshot(&self, keep: Keep) -> Captured {
+        self.capture.as_ref().map(|capture| capture.snapshot(keep)).unwrap_or_default()
+    }
+
+    /// Ends the capture.
+    pub(crate) fn finish(&mut self, keep: Keep) -> Captured {
+        self.close();
+        self.rest = self.read_new();
+        self.capture.take().map(|capture| capture.finish_as(keep)).unwrap_or_default()
+    }
 }
 
 impl Captures {
     pub(crate) fn new(mode: &OutputMode) -> Self {
-        Self {
-            stdout: Mutex::new(Capture::new(mode, Stream::Stdout)),
-            stderr: Mutex::new(Capture::new(mode, Stream::Stderr)),
-        }
+        let side = |stream| {
+            Mutex::new(Side {
+                capture: Some(Capture::new(mode, stream)),
+                cursor: Cursor::default(),
+                rest: Chunk::default(),
+            })
+        };
+        Self { stdout: side(Stream::Stdout), stderr: side(Stream::Stderr) }
     }
 
-    pub(crate) fn stdout(&self) -> MutexGuard<'_, Capture> {
+    pub(crate) fn stdout(&self) -> MutexGuard<'_, Side> {
         self.stdout.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn stderr(&self) -> MutexGuard<'_, Capture> {
+    pub(crate) fn stderr(&self) -> MutexGuard<'_, Side> {
         self.stderr.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn into_inner(self) -> (Capture, Capture) {
-        let open = PoisonError::into_inner;
-        (self.stdout.into_inner().unwrap_or_else(open), self.stderr.into_inner().unwrap_or_else(open))
     }
 }
 
@@ -181,14 +224,14 @@ async fn readable(receiver: Option<&pipe::Receiver>) -> io::Result<()> {
 fn read_some<'a>(
     receiver: &pipe::Receiver,
     buffer: &mut [u8],
-    capture: impl Fn() -> MutexGuard<'a, Capture>,
+    side: impl Fn() -> MutexGuard<'a, Side>,
 ) -> bool {
     for _ in 0..READS_PER_TURN {
         match receiver.try_read(buffer) {
             Ok(0) => return false,
             Ok(count) => {
                 if let Some(bytes) = buffer.get(..count) {
-                    capture().push(bytes);
+                    side().push(bytes);
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
