@@ -10,6 +10,7 @@ pub mod present;
 mod provide;
 pub mod resolve;
 pub mod session;
+pub mod store;
 mod toolchain;
 pub mod trust;
 pub mod unwrap;

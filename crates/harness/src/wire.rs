@@ -3,8 +3,14 @@
 //! A breaking change of any of these raises [`SCHEMA_VERSION`].
 
 use crate::gate::{Decision, DecisionCode, Request};
+use crate::present;
+use crate::session::Reply;
 use cmdgate_classifier::{Classification, Effects, Finding, PathUse, Verdict};
+use cmdgate_executor::output::render;
+use cmdgate_executor::probe::{CheckStatus, Report};
+use cmdgate_executor::{Captured, Finished, NetworkEnforced, Outcome, Reads, Rung, Stream};
 use serde::Serialize;
+use std::path::Path;
 
 /// The version of all forms in this module.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -178,5 +184,263 @@ impl<'a> Decided<'a> {
             findings: decision.findings.iter().map(WireFinding::new).collect(),
             conditions: decision.conditions.iter().map(|condition| condition.as_str()).collect(),
         }
+    }
+}
+
+/// What became of a request.
+#[derive(Debug, Serialize)]
+pub struct Replied<'a> {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// What was asked for, as one line.
+    pub command: &'a str,
+    /// `ran`, `refused`, `approval_required`, `failed` or `not_recorded`.
+    pub reply: &'static str,
+    /// `allow`, `ask` or `deny`; absent when nothing was decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effect: Option<&'static str>,
+    /// The stable code of what went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<&'static str>,
+    /// Why it was decided so, or what went wrong.
+    pub reason: String,
+    /// The rule that decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<&'a str>,
+    /// The layer that decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer: Option<&'a str>,
+    /// Why the command needs review.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<WireFinding<'a>>,
+    /// How it ended, when it ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<WireRun<'a>>,
+}
+
+/// A finished run.
+#[derive(Debug, Serialize)]
+pub struct WireRun<'a> {
+    /// `exited`, `signaled`, `timed_out`, `cancelled`, `sandbox_failed` or `not_started`.
+    pub outcome: &'static str,
+    /// The exit code, when it exited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The signal, when one ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// Whether something could not be shown to be gone after a kill.
+    pub kill_incomplete: bool,
+    /// Wall-clock time in milliseconds.
+    pub duration_ms: u64,
+    /// The directory it ran in, relative to the root.
+    pub workdir: String,
+    /// Standard output.
+    pub stdout: WireOutput<'a>,
+    /// Standard error.
+    pub stderr: WireOutput<'a>,
+    /// What was in force.
+    pub enforced: WireEnforced,
+    /// What was denied, one line each.
+    pub denials: Vec<String>,
+}
+
+/// One output stream.
+#[derive(Debug, Serialize)]
+pub struct WireOutput<'a> {
+    /// The text, with a note where it was cut.
+    pub text: String,
+    /// Whether it was cut.
+    pub truncated: bool,
+    /// All bytes that came.
+    pub total_bytes: u64,
+    /// All lines that came.
+    pub total_lines: u64,
+    /// The file with the whole output, where one was asked for and needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spill: Option<std::borrow::Cow<'a, str>>,
+}
+
+/// What was in force while a command ran.
+#[derive(Debug, Serialize)]
+pub struct WireEnforced {
+    /// The sandbox mode.
+    pub mode: &'static str,
+    /// The rung of the sandbox; absent without one.
+    pub rung: Option<&'static str>,
+    /// Whether the system call filters were on.
+    pub seccomp: bool,
+    /// Whether it had a user namespace of its own, without capabilities.
+    pub user_namespace: bool,
+    /// Whether it had a process namespace of its own.
+    pub pid_namespace: bool,
+    /// `closed`, `proxy_only` or `open`.
+    pub network: &'static str,
+    /// `everything` or `project_and_system`.
+    pub reads: &'static str,
+}
+
+/// The name of a reply.
+pub const fn reply_kind(reply: &Reply) -> &'static str {
+    match reply {
+        Reply::Ran { .. } => "ran",
+        Reply::Refused(_) => "refused",
+        Reply::ApprovalRequired { .. } => "approval_required",
+        Reply::Failed(_) => "failed",
+        Reply::NotRecorded(_) => "not_recorded",
+    }
+}
+
+impl<'a> Replied<'a> {
+    /// The serialised form of a reply.
+    pub fn new(command: &'a str, root: &Path, reply: &'a Reply) -> Self {
+        let mut replied = Self {
+            schema_version: SCHEMA_VERSION,
+            command,
+            reply: reply_kind(reply),
+            effect: None,
+            code: None,
+            reason: String::new(),
+            rule: None,
+            layer: None,
+            findings: Vec::new(),
+            run: None,
+        };
+        match reply {
+            Reply::Ran { decision, finished, .. } => {
+                replied.decision(decision);
+                replied.run = Some(WireRun::new(root, finished));
+                replied.code = match &finished.outcome {
+                    Outcome::TimedOut { .. } => Some("TIMEOUT"),
+                    Outcome::Cancelled { .. } => Some("ABORTED"),
+                    Outcome::SandboxFailed { .. } | Outcome::NotStarted(_) => Some("EXECUTION_ERROR"),
+                    Outcome::Exited(_) | Outcome::Signaled(_) => None,
+                };
+            }
+            Reply::Refused(decision) | Reply::ApprovalRequired { decision, .. } => replied.decision(decision),
+            Reply::Failed(error) => {
+                replied.code = Some("EXECUTION_ERROR");
+                replied.reason = error.to_string();
+            }
+            Reply::NotRecorded(error) => {
+                replied.code = Some("EXECUTION_ERROR");
+                replied.reason = error.to_string();
+            }
+        }
+        replied
+    }
+
+    fn decision(&mut self, decision: &'a Decision) {
+        self.effect = Some(decision.effect.as_str());
+        self.code = decision.code.map(DecisionCode::as_str);
+        self.reason.clone_from(&decision.reason);
+        self.rule = decision.rule();
+        self.layer = Some(decision.layer());
+        self.findings = decision.findings.iter().map(WireFinding::new).collect();
+    }
+}
+
+impl<'a> WireRun<'a> {
+    fn new(root: &Path, finished: &'a Finished) -> Self {
+        let (outcome, exit_code, signal, kill_incomplete) = match &finished.outcome {
+            Outcome::Exited(code) => ("exited", Some(*code), None, false),
+            Outcome::Signaled(signal) => ("signaled", None, Some(*signal), false),
+            Outcome::TimedOut { kill_incomplete } => ("timed_out", None, None, *kill_incomplete),
+            Outcome::Cancelled { kill_incomplete } => ("cancelled", None, None, *kill_incomplete),
+            Outcome::SandboxFailed { .. } => ("sandbox_failed", None, None, false),
+            Outcome::NotStarted(_) => ("not_started", None, None, false),
+        };
+        let output = |captured: &'a Captured, stream: Stream| WireOutput {
+            text: render(captured, stream),
+            truncated: captured.truncated,
+            total_bytes: captured.total_bytes,
+            total_lines: captured.total_lines,
+            spill: captured.spill.as_ref().map(|path| path.to_string_lossy()),
+        };
+        let enforced = &finished.enforced;
+        Self {
+            outcome,
+            exit_code,
+            signal,
+            kill_incomplete,
+            duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
+            workdir: present::shown_workdir(root, &finished.workdir),
+            stdout: output(&finished.stdout, Stream::Stdout),
+            stderr: output(&finished.stderr, Stream::Stderr),
+            enforced: WireEnforced {
+                mode: enforced.mode.name(),
+                rung: enforced.rung.map(Rung::name),
+                seccomp: enforced.seccomp,
+                user_namespace: enforced.user_namespace,
+                pid_namespace: enforced.pid_namespace,
+                network: match enforced.network {
+                    NetworkEnforced::Closed => "closed",
+                    NetworkEnforced::ProxyOnly => "proxy_only",
+                    NetworkEnforced::Open => "open",
+                },
+                reads: match enforced.reads {
+                    Reads::Everything => "everything",
+                    Reads::ProjectAndSystem => "project_and_system",
+                },
+            },
+            denials: finished.denials.iter().map(present::denial_line).collect(),
+        }
+    }
+}
+
+/// What a machine can enforce.
+#[derive(Debug, Serialize)]
+pub struct Health<'a> {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Whether nothing failed.
+    pub well: bool,
+    /// The rung that the sandbox reaches.
+    pub rung: Option<&'static str>,
+    /// Every check.
+    pub checks: Vec<WireCheck<'a>>,
+}
+
+/// One check.
+#[derive(Debug, Serialize)]
+pub struct WireCheck<'a> {
+    /// Its stable name.
+    pub name: &'static str,
+    /// `ok`, `warning`, `failed` …
+    pub status: &'static str,
+    /// What was seen.
+    pub detail: &'a str,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<&'a str>,
+}
+
+impl<'a> Health<'a> {
+    /// The serialised form of a report.
+    pub fn new(report: &'a Report) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            well: report.checks.iter().all(|check| check.status != CheckStatus::Failed),
+            rung: report.rung.map(Rung::name),
+            checks: report
+                .checks
+                .iter()
+                .map(|check| WireCheck {
+                    name: check.name,
+                    status: check_status(check.status),
+                    detail: &check.detail,
+                    remedy: check.remedy.as_deref(),
+                })
+                .collect(),
+        }
+    }
+}
+
+/// The stable spelling of a check's status.
+pub const fn check_status(status: CheckStatus) -> &'static str {
+    match status {
+        CheckStatus::Ok => "ok",
+        CheckStatus::Warning => "warning",
+        CheckStatus::Failed => "failed",
     }
 }

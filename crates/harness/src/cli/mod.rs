@@ -4,6 +4,7 @@ mod check;
 mod classify;
 mod decide;
 mod place;
+mod run;
 
 use crate::exit::Exit;
 use clap::{Parser, Subcommand};
@@ -22,6 +23,8 @@ enum Command {
     Classify(classify::Args),
     Check(check::CheckArgs),
     Explain(check::ExplainArgs),
+    Run(run::RunArgs),
+    Exec(run::ExecArgs),
 }
 
 /// Runs the program with the process's own arguments.
@@ -31,6 +34,8 @@ pub fn main() -> ExitCode {
         Command::Classify(args) => classify::run(&args),
         Command::Check(args) => check::check(&args),
         Command::Explain(args) => check::explain(&args),
+        Command::Run(args) => run::run(args),
+        Command::Exec(args) => run::exec(args),
     };
     exit.into()
 }

@@ -1,0 +1,202 @@
+//! `harness run` and `harness exec`: decide, run in the sandbox, present, record.
+
+use super::decide::DecideArgs;
+use crate::approve::DeferAll;
+use crate::config::UserDirs;
+use crate::exit::Exit;
+use crate::gate::Request;
+use crate::session::{Reply, RunOptions, Session};
+use crate::store::{RunInfo, Store};
+use crate::{diagnose, present, wire};
+use cmdgate_executor::{CancellationToken, ExecError, NotStarted, Outcome};
+use std::io::{self, Write};
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The shortest and longest time that a shell command may ask for, in milliseconds (contract S1).
+const SHELL_TIMEOUT_RANGE: std::ops::RangeInclusive<u64> = 1_000..=60_000;
+
+/// Decide about a shell command and run it in the sandbox
+///
+/// Exit status: the command's own; 124 timeout, 125 the harness or sandbox failed, 126 denied or approval needed, 127 not
+/// found, 2 usage, 3 a policy file is wrong.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  harness run -- 'git log --oneline | head -5'\n  \
+    harness run --sandbox workspace_write --approval never --timeout-ms 60000 -- 'npm test'")]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    common: Common,
+    /// Time for the command, 1000 to 60000 milliseconds [default: 10000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(SHELL_TIMEOUT_RANGE))]
+    timeout_ms: Option<u64>,
+    /// The command, as one argument
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: String,
+}
+
+/// Decide about a program with its arguments and run it in the sandbox; no shell anywhere
+///
+/// Exit status: as `harness run`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  harness exec -- wc -l 'a file; with && odd $(name).txt'\n  \
+    harness exec --sandbox workspace_write --approval never -- cargo test")]
+pub(crate) struct ExecArgs {
+    #[command(flatten)]
+    common: Common,
+    /// Time for the program in milliseconds [default: 900000]
+    #[arg(long, value_name = "N")]
+    timeout_ms: Option<NonZeroU64>,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM ARGS")]
+    argv: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Common {
+    #[command(flatten)]
+    decide: DecideArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// The trace database [default: trace.db in the state directory]
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Keep the whole output in this directory when it does not fit
+    #[arg(long, value_name = "DIR")]
+    spill: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: RunArgs) -> Exit {
+    let timeout = args.timeout_ms.map(Duration::from_millis);
+    perform(&args.common, timeout, Request::shell(args.command))
+}
+
+pub(crate) fn exec(args: ExecArgs) -> Exit {
+    let timeout = args.timeout_ms.map(|millis| Duration::from_millis(millis.get()));
+    perform(&args.common, timeout, Request::exec(args.argv))
+}
+
+fn perform(args: &Common, timeout: Option<Duration>, mut request: Request) -> Exit {
+    let session = match args.decide.session(None) {
+        Ok(session) => session,
+        Err(exit) => return exit,
+    };
+    request.workdir = args.decide.workdir(&session);
+    let store = match open_store(args.trace.as_ref()) {
+        Ok(store) => store,
+        Err(exit) => return exit,
+    };
+    let recorder = match store.begin(&RunInfo {
+        kind: "command",
+        goal: None,
+        root: session.gate().root().to_string_lossy().into_owned(),
+        sandbox: session.gate().mode().as_str(),
+        approval: session.gate().approval().as_str(),
+    }) {
+        Ok(recorder) => recorder,
+        Err(error) => return super::fail(Exit::Failed, error),
+    };
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(exit) => return exit,
+    };
+    let cancel = CancellationToken::new();
+    let options = RunOptions { timeout, cancel: Some(cancel.clone()), spill: args.spill.clone() };
+    let shown = request.action.text().into_owned();
+    let asked = request.clone();
+    let reply = runtime.block_on(async {
+        let interrupted = cancel.clone();
+        tokio::spawn(async move {
+            if tokio::signal::ctrl_c().await.is_ok() {
+                interrupted.cancel();
+            }
+        });
+        session.perform(request, options, &DeferAll, &recorder).await
+    });
+    let exit = exit_of(&reply);
+    if let Err(error) = recorder.finish(wire::reply_kind(&reply)) {
+        anstream::eprintln!("harness: the end of this run could not be recorded: {error}");
+    }
+    let text = if args.json {
+        match serde_json::to_string(&wire::Replied::new(&shown, session.gate().root(), &reply)) {
+            Ok(text) => text,
+            Err(error) => return super::fail(Exit::Failed, error),
+        }
+    } else {
+        text_of(&shown, &session, &asked, &reply)
+    };
+    if io::stdout().lock().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()).is_err() {
+        return Exit::Failed;
+    }
+    exit
+}
+
+/// A runtime on this thread alone.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Exit> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| super::fail(Exit::Failed, format_args!("no runtime: {error}")))
+}
+
+/// Opens the trace at `path`, or the user's own.
+pub(crate) fn open_store(path: Option<&PathBuf>) -> Result<Store, Exit> {
+    let path = match path {
+        Some(path) => path.clone(),
+        None => match UserDirs::from_environment().state {
+            Some(state) => state.join("trace.db"),
+            None => {
+                return Err(super::fail(
+                    Exit::Failed,
+                    "there is no state directory for the trace: set HOME or XDG_STATE_HOME, or pass --trace FILE",
+                ));
+            }
+        },
+    };
+    Store::open(path).map_err(|error| super::fail(Exit::Failed, error))
+}
+
+fn text_of(command: &str, session: &Session, request: &Request, reply: &Reply) -> String {
+    match reply {
+        Reply::Ran { finished, unrecorded, .. } => {
+            if let Some(error) = unrecorded {
+                anstream::eprintln!("harness: {error}");
+            }
+            present::report(command, session.gate().root(), finished)
+        }
+        Reply::Refused(decision) => {
+            anstream::eprintln!("{}", diagnose::decision(request, decision));
+            String::new()
+        }
+        Reply::ApprovalRequired { decision, .. } => {
+            anstream::eprintln!("{}", diagnose::decision(request, decision));
+            String::new()
+        }
+        Reply::Failed(error) => {
+            anstream::eprintln!("harness: EXECUTION_ERROR: {error}");
+            String::new()
+        }
+        Reply::NotRecorded(error) => {
+            anstream::eprintln!("harness: {error}");
+            String::new()
+        }
+    }
+}
+
+fn exit_of(reply: &Reply) -> Exit {
+    match reply {
+        Reply::Ran { finished, .. } => match &finished.outcome {
+            Outcome::Exited(code) => Exit::Command(u8::try_from(*code).unwrap_or(u8::MAX)),
+            Outcome::Signaled(signal) => Exit::Command(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
+            Outcome::TimedOut { .. } => Exit::Timeout,
+            Outcome::Cancelled { .. } | Outcome::SandboxFailed { .. } => Exit::Failed,
+            Outcome::NotStarted(NotStarted::ProgramNotFound { .. }) => Exit::NotFound,
+            Outcome::NotStarted(NotStarted::NotExecutable { .. }) => Exit::Refused,
+            Outcome::NotStarted(NotStarted::System { .. }) => Exit::Failed,
+        },
+        Reply::Refused(_) | Reply::ApprovalRequired { .. } => Exit::Refused,
+        Reply::Failed(ExecError::Workdir { .. }) => Exit::Refused,
+        Reply::Failed(_) | Reply::NotRecorded(_) => Exit::Failed,
+    }
+}

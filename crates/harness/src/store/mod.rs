@@ -1,0 +1,250 @@
+//! The trace: every decision and every run, in SQLite.
+//!
+//! Rows are linked by a hash chain in the order of writing, so that a changed, removed or reordered row is found by
+//! [`Store::verify`]. A row that is completed later (a step gets its result) has a later link with its new content. What
+//! a chain alone cannot show is that its end was cut off: keep [`Verified::head`] elsewhere for that.
+
+mod record;
+mod verify;
+
+pub use record::{RunInfo, RunRecorder};
+pub use verify::{Fault, Verified};
+
+use crate::session::RecordError;
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, types::ValueRef};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How long a writer waits for the others.
+const BUSY: Duration = Duration::from_secs(15);
+/// The schema's version in the file, written by this program.
+const VERSION: i64 = 1;
+/// Written into the file so that another program's database is not taken for a trace ("cmdg").
+const APPLICATION_ID: i64 = 0x636d_6467;
+/// The hash before the first link.
+const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// A trace in a file.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    connection: Mutex<Connection>,
+}
+
+/// Why the trace cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The directory of the trace cannot be made.
+    #[error("cannot make the directory {path} for the trace: {source}; pass another with --trace")]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file is not a trace of this program.
+    #[error("{path} is not a cmdgate trace ({what}); move it away, or pass another with --trace")]
+    NotATrace {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The file was written by a newer version.
+    #[error(
+        "{path} was written by a newer version (schema {found}, this one knows {VERSION}); update cmdgate"
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its schema.
+        found: i64,
+    },
+    /// SQLite failed.
+    #[error("the trace {path} cannot be used: {source}; {remedy}")]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+}
+
+impl From<StoreError> for RecordError {
+    fn from(error: StoreError) -> Self {
+        Self { what: error.to_string(), remedy: "nothing was run".to_owned() }
+    }
+}
+
+impl Store {
+    /// Opens a trace, and makes it where there is none.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be made, is not a trace, is damaged, or was written by a newer version.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
+        let path = path.into();
+        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+            std::fs::create_dir_all(directory)
+                .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?;
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection =
+            Connection::open_with_flags(&path, flags).map_err(|source| sqlite(&path, source))?;
+        prepare(&mut connection, &path)?;
+        Ok(Self { path, connection: Mutex::new(connection) })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn connection(&self) -> MutexGuard<'_, Connection> {
+        // A panic elsewhere leaves no half-written row: every write is a transaction.
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs `write` in one transaction that holds the write lock from its start.
+    pub(crate) fn write<T>(
+        &self,
+        write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let mut connection = self.connection();
+        let run = |connection: &mut Connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let value = write(&transaction)?;
+            transaction.commit()?;
+            Ok(value)
+        };
+        run(&mut connection).map_err(|source| sqlite(&self.path, source))
+    }
+}
+
+fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let failed = |source| sqlite(path, source);
+    connection.busy_timeout(BUSY).map_err(failed)?;
+    connection.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
+    connection.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
+    connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
+    let pragma = |connection: &Connection, name: &str| {
+        connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(failed)
+    };
+    if pragma(connection, "user_version")? == VERSION
+        && pragma(connection, "application_id")? == APPLICATION_ID
+    {
+        return Ok(());
+    }
+    // Under the write lock, because another process may be making the same file.
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    let version = pragma(&transaction, "user_version")?;
+    let application = pragma(&transaction, "application_id")?;
+    let tables: i64 =
+        transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(failed)?;
+    if application != APPLICATION_ID && (application != 0 || tables != 0) {
+        return Err(StoreError::NotATrace {
+            path: path.to_path_buf(),
+            what: "another program's database".to_owned(),
+        });
+    }
+    if version > VERSION {
+        return Err(StoreError::Newer { path: path.to_path_buf(), found: version });
+    }
+    if version == 0 {
+        transaction.execute_batch(include_str!("schema.sql")).map_err(failed)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
+    transaction.pragma_update(None, "user_version", VERSION).map_err(failed)?;
+    transaction.commit().map_err(failed)
+}
+
+fn sqlite(path: &Path, source: rusqlite::Error) -> StoreError {
+    let path = path.to_path_buf();
+    match source.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => {
+            StoreError::NotATrace { path, what: "not an SQLite database".to_owned() }
+        }
+        Some(ErrorCode::DatabaseCorrupt) => {
+            StoreError::NotATrace { path, what: "the database is damaged".to_owned() }
+        }
+        code => {
+            let remedy = match code {
+                Some(ErrorCode::DiskFull) => "the disk is full: free some space",
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                    "another process holds it locked: end that one, or try again"
+                }
+                Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+                    "it must be writable: check its permissions and those of its directory"
+                }
+                Some(_) | None => "check the file, or pass another with --trace",
+            };
+            StoreError::Sqlite { path, source, remedy }
+        }
+    }
+}
+
+/// The present time, as it is written.
+fn now() -> String {
+    jiff::Timestamp::now().to_string()
+}
+
+fn hex(bytes: impl AsRef<[u8]>) -> String {
+    bytes.as_ref().iter().fold(String::with_capacity(64), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// The tables whose rows are linked.
+const LINKED: [&str; 4] = ["runs", "steps", "policy_events", "sandbox_events"];
+
+/// A row as JSON, its columns in the order of the schema.
+fn row_json(connection: &Connection, table: &str, id: i64) -> rusqlite::Result<Option<String>> {
+    let mut statement = connection.prepare_cached(&format!("SELECT * FROM {table} WHERE id = ?1"))?;
+    let names: Vec<String> = statement.column_names().map(ToOwned::to_owned).collect();
+    let mut rows = statement.query([id])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let mut object = Map::new();
+    for (at, name) in names.into_iter().enumerate() {
+        let value = match row.get_ref(at)? {
+            ValueRef::Null => Value::Null,
+            ValueRef::Integer(number) => Value::from(number),
+            ValueRef::Real(number) => Value::from(number),
+            ValueRef::Text(text) => Value::from(String::from_utf8_lossy(text)),
+            ValueRef::Blob(blob) => Value::from(hex(blob)),
+        };
+        object.insert(name, value);
+    }
+    Ok(Some(Value::Object(object).to_string()))
+}
+
+/// Links a row that was just written or completed.
+fn link(transaction: &Transaction<'_>, table: &str, id: i64) -> rusqlite::Result<()> {
+    let content = hex(Sha256::digest(row_json(transaction, table, id)?.unwrap_or_default()));
+    let before: Option<String> = match transaction
+        .prepare_cached("SELECT hash FROM chain ORDER BY seq DESC LIMIT 1")?
+        .query_row([], |row| row.get(0))
+    {
+        Ok(hash) => Some(hash),
+        Err(rusqlite::Error::QueryReturnedNoRows) => None,
+        Err(error) => return Err(error),
+    };
+    let hash = link_hash(before.as_deref().unwrap_or(GENESIS), table, id, &content);
+    transaction
+        .prepare_cached("INSERT INTO chain (tbl, row_id, content, hash) VALUES (?1, ?2, ?3, ?4)")?
+        .execute((table, id, content, hash))?;
+    Ok(())
+}
+
+fn link_hash(before: &str, table: &str, id: i64, content: &str) -> String {
+    hex(Sha256::digest(format!("{before}\n{table}\n{id}\n{content}")))
+}

@@ -1,0 +1,308 @@
+//! Writes decisions, answers and ends.
+
+use super::{Store, StoreError, link, now};
+use crate::approve::Answer;
+use crate::gate::{Action, Decision, DecisionCode, Request};
+use crate::present::not_started;
+use crate::session::{RecordError, RecordId, Recorder};
+use cmdgate_classifier::Verdict;
+use cmdgate_executor::{Backend, ExecError, Finished, Outcome};
+use rusqlite::{Transaction, named_params, params};
+use serde_json::{Value, json};
+
+/// What is known of a run when it starts.
+#[derive(Debug, Clone)]
+pub struct RunInfo {
+    /// `command`, `agent`, `hook` or `mcp`.
+    pub kind: &'static str,
+    /// The goal of an agent's run.
+    pub goal: Option<String>,
+    /// The project root.
+    pub root: String,
+    /// The sandbox mode.
+    pub sandbox: &'static str,
+    /// The approval policy.
+    pub approval: &'static str,
+}
+
+/// A store, and the run whose steps are written.
+#[derive(Debug)]
+pub struct RunRecorder<'s> {
+    store: &'s Store,
+    run: i64,
+}
+
+impl Store {
+    /// Begins a run.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn begin(&self, info: &RunInfo) -> Result<RunRecorder<'_>, StoreError> {
+        let run = self.write(|transaction| {
+            transaction
+                .prepare_cached(
+                    "INSERT INTO runs (started_at, kind, goal, root, sandbox, approval) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                )?
+                .execute(params![now(), info.kind, info.goal, info.root, info.sandbox, info.approval])?;
+            let run = transaction.last_insert_rowid();
+            link(transaction, "runs", run)?;
+            Ok(run)
+        })?;
+        Ok(RunRecorder { store: self, run })
+    }
+}
+
+impl RunRecorder<'_> {
+    /// The run's number.
+    pub fn run(&self) -> i64 {
+        self.run
+    }
+
+    /// Writes down how the run ended.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn finish(&self, outcome: &str) -> Result<(), StoreError> {
+        self.store.write(|transaction| {
+            transaction
+                .prepare_cached("UPDATE runs SET ended_at = ?2, outcome = ?3 WHERE id = ?1")?
+                .execute(params![self.run, now(), outcome])?;
+            link(transaction, "runs", self.run)
+        })
+    }
+
+    fn sandbox_event(
+        &self,
+        transaction: &Transaction<'_>,
+        step: i64,
+        kind: &str,
+        backend: Option<&str>,
+        detail: &Value,
+    ) -> rusqlite::Result<()> {
+        transaction
+            .prepare_cached(
+                "INSERT INTO sandbox_events (run_id, step_id, at, kind, backend, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .execute(params![self.run, step, now(), kind, backend, detail.to_string()])?;
+        link(transaction, "sandbox_events", transaction.last_insert_rowid())
+    }
+}
+
+impl Recorder for RunRecorder<'_> {
+    fn decided(&self, request: &Request, decision: &Decision) -> Result<RecordId, RecordError> {
+        let step = self.store.write(|transaction| {
+            transaction
+                .prepare_cached(
+                    "INSERT INTO steps (run_id, step, at, tool, tool_call, effect, source, code, verdict)
+                     VALUES (:run, (SELECT coalesce(max(step), 0) + 1 FROM steps WHERE run_id = :run),
+                             :at, :tool, :call, :effect, :source, :code, :verdict)",
+                )?
+                .execute(named_params! {
+                    ":run": self.run,
+                    ":at": now(),
+                    ":tool": tool_of(&request.action),
+                    ":call": call_of(request).to_string(),
+                    ":effect": decision.effect.as_str(),
+                    ":source": decision.source.as_str(),
+                    ":code": decision.code.map(DecisionCode::as_str),
+                    ":verdict": decision.verdict.map(Verdict::as_str),
+                })?;
+            let step = transaction.last_insert_rowid();
+            link(transaction, "steps", step)?;
+            policy_event(
+                transaction,
+                self.run,
+                step,
+                request,
+                decision,
+                &Event {
+                    kind: "decision",
+                    effect: decision.effect.as_str(),
+                    source: decision.source.as_str(),
+                    reason: &decision.reason,
+                },
+            )?;
+            Ok(step)
+        })?;
+        Ok(RecordId(step))
+    }
+
+    fn answered(
+        &self,
+        record: RecordId,
+        request: &Request,
+        decision: &Decision,
+        answer: &Answer,
+    ) -> Result<(), RecordError> {
+        let (effect, reason) = match answer {
+            Answer::Approve { modified: Some(action), .. } => {
+                ("approve", format!("changed to: {}", action.text()))
+            }
+            Answer::Approve { modified: None, .. } => ("approve", String::new()),
+            Answer::Deny { reason } => ("deny", reason.clone()),
+            Answer::Defer => ("defer", String::new()),
+        };
+        let event = Event { kind: "answer", effect, source: "approver", reason: &reason };
+        self.store
+            .write(|transaction| policy_event(transaction, self.run, record.0, request, decision, &event))?;
+        Ok(())
+    }
+
+    fn ended(
+        &self,
+        record: RecordId,
+        _: &Request,
+        end: &Result<Finished, ExecError>,
+    ) -> Result<(), RecordError> {
+        self.store.write(|transaction| {
+            transaction
+                .prepare_cached("UPDATE steps SET result = ?2, ended_at = ?3 WHERE id = ?1")?
+                .execute(params![record.0, result_of(end).to_string(), now()])?;
+            link(transaction, "steps", record.0)?;
+            match end {
+                Ok(finished) => {
+                    let backend = backend_of(&finished.enforced.backend);
+                    let enforced = &finished.enforced;
+                    let detail = json!({
+                        "mode": enforced.mode.name(),
+                        "rung": enforced.rung.map(cmdgate_executor::Rung::name),
+                        "seccomp": enforced.seccomp,
+                        "user_namespace": enforced.user_namespace,
+                        "pid_namespace": enforced.pid_namespace,
+                        "network": format!("{:?}", enforced.network),
+                        "reads": format!("{:?}", enforced.reads),
+                    });
+                    self.sandbox_event(transaction, record.0, "enforced", Some(&backend), &detail)?;
+                    for denial in &finished.denials {
+                        let detail = json!({
+                            "operation": format!("{:?}", denial.operation),
+                            "rule": denial.rule,
+                            "certainty": format!("{:?}", denial.certainty),
+                            "reverted": denial.reverted,
+                            "evidence": denial.evidence,
+                        });
+                        self.sandbox_event(transaction, record.0, "denial", Some(&backend), &detail)?;
+                    }
+                }
+                Err(error) => {
+                    self.sandbox_event(
+                        transaction,
+                        record.0,
+                        "failed",
+                        None,
+                        &json!({ "error": error.to_string() }),
+                    )?;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+}
+
+/// What differs between the two kinds of policy events.
+struct Event<'a> {
+    kind: &'a str,
+    effect: &'a str,
+    source: &'a str,
+    reason: &'a str,
+}
+
+fn policy_event(
+    transaction: &Transaction<'_>,
+    run: i64,
+    step: i64,
+    request: &Request,
+    decision: &Decision,
+    event: &Event<'_>,
+) -> rusqlite::Result<()> {
+    let ruling = decision.ruling.as_ref();
+    let act = ruling.map_or(request.action.act(), |ruling| ruling.act);
+    let target = match ruling {
+        Some(ruling) if !ruling.target.is_empty() => ruling.target.clone(),
+        Some(_) | None => request.action.text().into_owned(),
+    };
+    transaction
+        .prepare_cached(
+            "INSERT INTO policy_events (run_id, step_id, at, kind, act, target, effect, rule, layer, source, reason)
+             VALUES (:run, :step, :at, :kind, :act, :target, :effect, :rule, :layer, :source, :reason)",
+        )?
+        .execute(named_params! {
+            ":run": run,
+            ":step": step,
+            ":at": now(),
+            ":kind": event.kind,
+            ":act": act.as_str(),
+            ":target": target,
+            ":effect": event.effect,
+            ":rule": decision.rule(),
+            ":layer": decision.layer(),
+            ":source": event.source,
+            ":reason": event.reason,
+        })?;
+    link(transaction, "policy_events", transaction.last_insert_rowid())
+}
+
+const fn tool_of(action: &Action) -> &'static str {
+    match action {
+        Action::Shell(_) => "shell",
+        Action::Exec(_) => "exec",
+        Action::Read(_) => "read_file",
+        Action::Write(_) => "write_file",
+    }
+}
+
+fn call_of(request: &Request) -> Value {
+    let workdir = request.workdir.as_ref().map(|path| path.to_string_lossy());
+    match &request.action {
+        Action::Shell(command) => json!({ "command": command, "workdir": workdir }),
+        Action::Exec(argv) => json!({ "argv": argv, "workdir": workdir }),
+        Action::Read(path) | Action::Write(path) => json!({ "path": path.to_string_lossy() }),
+    }
+}
+
+fn result_of(end: &Result<Finished, ExecError>) -> Value {
+    let finished = match end {
+        Ok(finished) => finished,
+        Err(error) => return json!({ "outcome": "not_started", "error": error.to_string() }),
+    };
+    let outcome = match &finished.outcome {
+        Outcome::Exited(code) => json!({ "outcome": "exited", "code": code }),
+        Outcome::Signaled(signal) => json!({ "outcome": "signaled", "signal": signal }),
+        Outcome::TimedOut { kill_incomplete } => {
+            json!({ "outcome": "timed_out", "kill_incomplete": kill_incomplete })
+        }
+        Outcome::Cancelled { kill_incomplete } => {
+            json!({ "outcome": "cancelled", "kill_incomplete": kill_incomplete })
+        }
+        Outcome::SandboxFailed { stage, text, .. } => {
+            json!({ "outcome": "sandbox_failed", "stage": stage.name(), "error": text })
+        }
+        Outcome::NotStarted(why) => json!({ "outcome": "not_started", "error": not_started(why) }),
+    };
+    let mut result = outcome;
+    if let Some(object) = result.as_object_mut() {
+        let millis = u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX);
+        object.insert("duration_ms".to_owned(), json!(millis));
+        object.insert("workdir".to_owned(), json!(finished.workdir.to_string_lossy()));
+        for (name, captured) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
+            let detail = json!({
+                "bytes": captured.total_bytes,
+                "lines": captured.total_lines,
+                "truncated": captured.truncated,
+            });
+            object.insert(name.to_owned(), detail);
+        }
+    }
+    result
+}
+
+fn backend_of(backend: &Backend) -> String {
+    match backend {
+        Backend::None => "none".to_owned(),
+        Backend::Bubblewrap { version, .. } => format!("bubblewrap {version}"),
+        Backend::SandboxExec => "sandbox-exec".to_owned(),
+    }
+}

@@ -1,0 +1,106 @@
+//! Finds rows that were changed, removed, added or reordered.
+
+use super::{GENESIS, LINKED, Store, StoreError, hex, link_hash, row_json, sqlite};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// What [`Store::verify`] found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified {
+    /// How many links were checked.
+    pub links: u64,
+    /// The last hash. Kept elsewhere, it shows that the end of the trace was not cut off.
+    pub head: String,
+    /// What is wrong, in the order in which it was found.
+    pub faults: Vec<Fault>,
+}
+
+/// Something wrong in a trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// The link does not follow from the one before: a link was changed, removed or reordered.
+    BrokenLink {
+        /// Its number.
+        seq: i64,
+    },
+    /// The row is not what was written.
+    Changed {
+        /// Its table.
+        table: String,
+        /// Its number.
+        id: i64,
+    },
+    /// The row is gone.
+    Removed {
+        /// Its table.
+        table: String,
+        /// Its number.
+        id: i64,
+    },
+    /// The row was added without a link.
+    Added {
+        /// Its table.
+        table: String,
+        /// Its number.
+        id: i64,
+    },
+}
+
+impl Store {
+    /// Checks every link and every row.
+    ///
+    /// # Errors
+    ///
+    /// When the trace cannot be read. What is wrong in it is in [`Verified::faults`].
+    pub fn verify(&self) -> Result<Verified, StoreError> {
+        self.check_chain().map_err(|source| sqlite(self.path(), source))
+    }
+
+    fn check_chain(&self) -> rusqlite::Result<Verified> {
+        let mut connection = self.connection();
+        // One snapshot for all of it, while others go on writing.
+        let connection = connection.transaction()?;
+        let mut faults = Vec::new();
+        let mut latest: BTreeMap<(String, i64), String> = BTreeMap::new();
+        let mut before = GENESIS.to_owned();
+        let mut expected_seq = 1_i64;
+        let mut links = 0;
+        let mut statement =
+            connection.prepare("SELECT seq, tbl, row_id, content, hash FROM chain ORDER BY seq")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (seq, table, id): (i64, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let (content, hash): (String, String) = (row.get(3)?, row.get(4)?);
+            if seq != expected_seq || hash != link_hash(&before, &table, id, &content) {
+                faults.push(Fault::BrokenLink { seq });
+            }
+            expected_seq = seq.saturating_add(1);
+            before = hash;
+            links += 1;
+            latest.insert((table, id), content);
+        }
+        for ((table, id), content) in &latest {
+            if !LINKED.contains(&table.as_str()) {
+                continue;
+            }
+            match row_json(&connection, table, *id)? {
+                None => faults.push(Fault::Removed { table: table.clone(), id: *id }),
+                Some(json) if hex(Sha256::digest(&json)) != *content => {
+                    faults.push(Fault::Changed { table: table.clone(), id: *id });
+                }
+                Some(_) => {}
+            }
+        }
+        for table in LINKED {
+            let mut statement = connection.prepare(&format!("SELECT id FROM {table} ORDER BY id"))?;
+            let ids = statement.query_map([], |row| row.get::<_, i64>(0))?;
+            for id in ids {
+                let id = id?;
+                if !latest.contains_key(&(table.to_owned(), id)) {
+                    faults.push(Fault::Added { table: table.to_owned(), id });
+                }
+            }
+        }
+        Ok(Verified { links, head: before, faults })
+    }
+}
