@@ -49,6 +49,8 @@ pub enum PolicyErrorKind {
     Syntax {
         /// What the reader says.
         message: String,
+        /// What to do about it, where that can be guessed.
+        help: Option<String>,
     },
     /// The text is longer than a policy may be.
     #[error("the policy has {bytes} bytes; the most is {limit}")]
@@ -153,7 +155,7 @@ impl PolicyError {
     }
 
     /// What to do about it, where there is more to say than the message does.
-    pub fn help(&self) -> Option<&'static str> {
+    pub fn help(&self) -> Option<&str> {
         match &*self.kind {
             PolicyErrorKind::ExampleNotMatched { .. } => Some(
                 "change the pattern or the example; `*` spans everything, ` **` at the end is bound at a word",
@@ -163,8 +165,8 @@ impl PolicyError {
             }
             PolicyErrorKind::NestedLayer => Some("write each layer as a [[layer]] of its own"),
             PolicyErrorKind::TooLarge { .. } => Some("join rules with `{a,b}` or `*`"),
-            PolicyErrorKind::Syntax { .. }
-            | PolicyErrorKind::Pattern { .. }
+            PolicyErrorKind::Syntax { help, .. } => help.as_deref(),
+            PolicyErrorKind::Pattern { .. }
             | PolicyErrorKind::Expires(_)
             | PolicyErrorKind::Value { .. }
             | PolicyErrorKind::Write { .. } => None,

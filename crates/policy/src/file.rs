@@ -2,7 +2,7 @@
 
 use crate::act::{Act, Defaults, Effect};
 use crate::error::{Location, PolicyError, PolicyErrorKind, PolicyErrors};
-use crate::instant::{Timestamp, TimestampError};
+use crate::instant::Moment;
 use crate::layer::Layer;
 use crate::pattern::Pattern;
 use crate::policy::Policy;
@@ -14,7 +14,6 @@ use crate::settings::{
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use toml::Spanned;
-use toml::value::Datetime;
 
 /// The largest policy, in bytes.
 pub(crate) const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;
@@ -204,23 +203,6 @@ struct RawRule {
 }
 
 /// A date with a time and a time zone, bare or in quotes.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(untagged)]
-enum Moment {
-    Native(Datetime),
-    Quoted(String),
-}
-
-impl Moment {
-    fn read(&self) -> Result<Timestamp, TimestampError> {
-        match self {
-            Self::Native(value) => Timestamp::from_datetime(value),
-            Self::Quoted(text) => text.parse(),
-        }
-    }
-}
-
-/// How `expires` looks to an editor.
 #[cfg(test)]
 #[derive(schemars::JsonSchema)]
 #[schemars(rename = "Expires", extend("format" = "date-time"))]
@@ -302,7 +284,8 @@ impl PolicyFile {
             return Err(PolicyError::known(kind, Some(source_name), None).into());
         }
         let raw: RawFile = toml::from_str(text).map_err(|error| {
-            let kind = PolicyErrorKind::Syntax { message: error.message().to_owned() };
+            let at = error.span().and_then(|span| text.get(span)).unwrap_or_default();
+            let kind = syntax_error(error.message(), at);
             match error.span() {
                 Some(span) => PolicyError::at(kind, source_name, text, span),
                 None => PolicyError::known(kind, Some(source_name), None),
@@ -342,10 +325,10 @@ impl PolicyFile {
         if let Some(own) = layers.first_mut() {
             own.defaults = Defaults::default();
         }
-        layers
-            .into_iter()
-            .filter(|layer| !is_hollow(layer))
-            .fold(Policy::with_defaults(base), Policy::with_layer)
+        if layers.first().is_some_and(is_hollow) {
+            layers.remove(0);
+        }
+        layers.into_iter().fold(Policy::with_defaults(base), Policy::with_layer)
     }
 
     /// Tries every example of every rule again, for a report.
@@ -353,6 +336,30 @@ impl PolicyFile {
         let layers = std::iter::once(&self.own).chain(&self.more);
         layers.flat_map(|layer| layer.rules.iter().flat_map(|rule| examples(&layer.name, rule))).collect()
     }
+}
+
+/// The reader's message in the words of a policy file, with a guess at what was meant.
+fn syntax_error(said: &str, at: &str) -> PolicyErrorKind {
+    let message = said
+        .replace("a nonzero u64", "a whole number from 1")
+        .replace("wanted string or table", "expected one word in quotes")
+        .replace("invalid type: map, expected a sequence", "expected a list");
+    let help = if said.starts_with("unknown ") {
+        // "unknown field `x`, expected one of `a`, `b`": what stands between backticks are the names.
+        let mut names = said.split('`').skip(1).step_by(2);
+        let given = names.next().unwrap_or_default();
+        let nearest = names.max_by(|a, b| likeness(given, a).total_cmp(&likeness(given, b)));
+        nearest.filter(|name| likeness(given, name) > 0.7).map(|name| format!("did you mean `{name}`?"))
+    } else if matches!(at, "[rule]" | "[layer]" | "[program]") {
+        Some(format!("each one is written in double brackets: [{at}]"))
+    } else {
+        None
+    };
+    PolicyErrorKind::Syntax { message, help }
+}
+
+fn likeness(a: &str, b: &str) -> f64 {
+    strsim::jaro_winkler(a, b)
 }
 
 /// Whether leaving the layer out changes nothing.

@@ -6,9 +6,10 @@
 //! search runs on case-folded text, the trial decides about case.
 
 use crate::act::{Act, Effect};
-use crate::glob::{Glob, fold};
+use crate::glob::{Token, fold};
 use crate::instant::Timestamp;
 use crate::layer::Layer;
+use crate::pattern::Compiled;
 use crate::rule::Rule;
 use crate::ruling::MatchedOn;
 use crate::target::{Form, Forms};
@@ -49,9 +50,8 @@ struct Entry {
     /// Counts only for spellings of the whole target.
     whole: bool,
     expires: Option<Timestamp>,
-    glob: Glob,
-    folded: Option<Glob>,
-    except: Box<[(Glob, Option<Glob>)]>,
+    compiled: Compiled,
+    except: Box<[Compiled]>,
 }
 
 /// A rule that matched.
@@ -137,6 +137,38 @@ impl Index {
         hits
     }
 
+    /// The places of the rules that may match everything that these token lists do: what a covering pattern
+    /// says literally, the covered one says literally.
+    pub(crate) fn may_cover(&self, act: Act, lists: &[Vec<Token>]) -> Vec<(usize, usize)> {
+        let index = self.act(act);
+        let mut places = Vec::new();
+        for tokens in lists {
+            for tokens in
+                [Some(tokens.as_slice()), crate::lint::named_part(act, tokens)].into_iter().flatten()
+            {
+                let text: String = tokens
+                    .iter()
+                    .map(|token| match token {
+                        Token::Char(character) => *character,
+                        // No pattern holds a NUL.
+                        Token::AnyChar | Token::Class(_) | Token::Star | Token::StarStar => '\0',
+                    })
+                    .collect();
+                index.candidates(&fold(&text), |id| {
+                    places.extend(
+                        index
+                            .entries
+                            .get(id as usize)
+                            .map(|entry| (entry.layer as usize, entry.rule as usize)),
+                    );
+                });
+            }
+        }
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+
     /// Every rule that matches, in order, once each.
     pub(crate) fn all(&self, act: Act, forms: &Forms<'_>, now: Option<Timestamp>) -> Vec<Hit> {
         let index = self.act(act);
@@ -171,15 +203,14 @@ impl Entry {
             let except = rule.except.iter().flat_map(|pattern| pattern.compile(rule.act)).collect();
             (rule.pattern.compile(rule.act), except)
         };
-        let entry = |(glob, folded)| Self {
+        let entry = |compiled| Self {
             layer: place.0,
             rule: place.1,
             effect: rule.effect,
             tighten_only: layer.tighten_only || broken,
             whole: rule.whole && !broken,
             expires: rule.expires,
-            glob,
-            folded,
+            compiled,
             except: except.clone().into(),
         };
         globs.into_iter().map(entry).collect()
@@ -187,7 +218,8 @@ impl Entry {
 
     /// Whether the rule speaks about this spelling, and if so whether firmly: only what is firm may loosen.
     fn matches(&self, spelling: &Form<'_>, now: Option<Timestamp>) -> Option<bool> {
-        if self.whole && matches!(spelling.on, MatchedOn::Program | MatchedOn::Basename) {
+        let partial = matches!(spelling.on, MatchedOn::Program | MatchedOn::Basename);
+        if (self.whole && partial) || !self.compiled.admits(spelling.on) {
             return None;
         }
         let mut firm = !self.tighten_only && !spelling.loose;
@@ -196,16 +228,17 @@ impl Entry {
             (Some(_), None) => firm = false,
             (Some(_) | None, Some(_)) | (None, None) => {}
         }
-        if !self.glob.matches(&spelling.text) {
+        if !self.compiled.glob.matches(&spelling.text) {
             firm = false;
-            if !self.folded.as_ref().unwrap_or(&self.glob).matches(&spelling.folded) {
+            if !self.compiled.matches_folded(&spelling.folded) {
                 return None;
             }
         }
-        let spared = self.except.iter().any(|(glob, folded)| {
+        let spared = self.except.iter().any(|except| {
             // An exception narrows: generously from an allow, and only to the letter from the others.
-            glob.matches(&spelling.text)
-                || self.effect == Effect::Allow && folded.as_ref().unwrap_or(glob).matches(&spelling.folded)
+            except.admits(spelling.on)
+                && (except.glob.matches(&spelling.text)
+                    || self.effect == Effect::Allow && except.matches_folded(&spelling.folded))
         });
         (!spared).then_some(firm)
     }
@@ -230,12 +263,12 @@ impl ActIndex {
         let mut shared: HashMap<Box<str>, u32> = HashMap::new();
         let mut stretches_of: Vec<(u32, Vec<Box<str>>)> = Vec::new();
         for (id, entry) in (0_u32..).zip(&self.entries) {
-            if let Some(text) = entry.glob.exact() {
+            if let Some(text) = entry.compiled.glob.exact() {
                 self.exact.entry(fold(text).into()).or_default().push(id);
                 continue;
             }
             let mut stretches: Vec<Box<str>> = Vec::new();
-            for part in entry.glob.literal_parts() {
+            for part in entry.compiled.glob.literal_parts() {
                 let part = fold(&part);
                 stretches.push(first_bytes(&part).into());
                 if part.len() > MAX_STRETCH {

@@ -39,7 +39,7 @@ impl Timestamp {
         self.0
     }
 
-    pub(crate) fn from_datetime(value: &Datetime) -> Result<Self, TimestampError> {
+    fn from_datetime(value: &Datetime) -> Result<Self, TimestampError> {
         let malformed = || TimestampError::Malformed(value.to_string());
         let (date, time) = (value.date.ok_or_else(malformed)?, value.time.ok_or_else(malformed)?);
         let offset_minutes = match value.offset.ok_or_else(|| TimestampError::NoOffset(value.to_string()))? {
@@ -89,19 +89,23 @@ impl Serialize for Timestamp {
 
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Both `expires = 2027-01-01T00:00:00Z` and the same in quotes are what people write.
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Written {
-            Native(Datetime),
-            Quoted(String),
-        }
-        match Written::deserialize(deserializer) {
-            Ok(Written::Native(value)) => Self::from_datetime(&value).map_err(serde::de::Error::custom),
-            Ok(Written::Quoted(text)) => text.parse().map_err(serde::de::Error::custom),
-            Err(_) => Err(serde::de::Error::custom(
-                "expected a date with a time and a time zone, like 2027-01-31T18:00:00Z",
-            )),
+        Moment::deserialize(deserializer)?.read().map_err(serde::de::Error::custom)
+    }
+}
+
+/// A point in time as it is written, bare or in quotes: people do both.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(untagged, expecting = "expected a date with a time and a time zone, like 2027-01-31T18:00:00Z")]
+pub(crate) enum Moment {
+    Native(Datetime),
+    Quoted(String),
+}
+
+impl Moment {
+    pub(crate) fn read(&self) -> Result<Timestamp, TimestampError> {
+        match self {
+            Self::Native(value) => Timestamp::from_datetime(value),
+            Self::Quoted(text) => text.parse(),
         }
     }
 }

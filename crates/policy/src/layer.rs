@@ -59,6 +59,13 @@ impl Layer {
         self
     }
 
+    /// Its own rules and those it implies, in the order that [`crate::RuleRef::index`] counts.
+    pub fn all_rules(&self) -> Vec<Rule> {
+        let mut rules = self.rules.clone();
+        rules.append(&mut self.implied_rules());
+        rules
+    }
+
     /// The rules that the layer's programs and settings imply: its `secrets` can be neither read nor
     /// written, its `network` domains are allowed or denied, and so on. They count as if they were written
     /// after its own, and [`crate::RuleRef::index`] goes on into them.

@@ -31,20 +31,27 @@ mod glob;
 mod index;
 mod instant;
 mod layer;
+mod lint;
 mod pattern;
 mod policy;
 mod profile;
 mod program;
 mod rule;
 mod ruling;
+#[cfg(test)]
+mod schema;
 mod settings;
 mod target;
+
+/// The JSON Schema of policy files, for editors: `#:schema` at the top of a file names it.
+pub const SCHEMA: &str = include_str!("../policy.schema.json");
 
 pub use act::{Act, Defaults, Effect, UnknownName};
 pub use error::{Location, PolicyError, PolicyErrorKind, PolicyErrors};
 pub use file::{ExampleResult, PolicyFile};
 pub use instant::{Timestamp, TimestampError};
 pub use layer::Layer;
+pub use lint::{Lint, LintCode, Severity, lint, lint_at};
 pub use pattern::{MAX_PATTERN_BYTES, Pattern, PatternError, escape};
 pub use policy::Policy;
 pub use profile::Profile;

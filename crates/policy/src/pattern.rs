@@ -2,6 +2,7 @@
 
 use crate::act::Act;
 use crate::glob::{self, Glob, Token};
+use crate::ruling::MatchedOn;
 use std::fmt;
 
 /// The longest pattern, in bytes.
@@ -19,7 +20,8 @@ pub const MAX_PATTERN_BYTES: usize = 16 * 1024;
 /// | `cargo test **` | `cargo test` alone, or with anything after a space: bound at a word |
 ///
 /// For reads and writes, `**/` at the start may also stand for nothing, `/**/` also for `/`, a `/` at the
-/// end means the folder and all that is in it, and `./`, `//` and `/./` are read as a path would be.
+/// end means the folder, where it stands, and all that is in it, and `./`, `//` and `/./` are read as a path
+/// would be.
 ///
 /// ```
 /// use cmdgate_policy::{Act, Pattern};
@@ -145,9 +147,9 @@ impl Pattern {
     /// A bad pattern matches nothing.
     pub fn matches(&self, act: Act, target: &str) -> bool {
         let globs = self.compile(act);
-        crate::target::Forms::of(act, target)
-            .firm()
-            .any(|form| globs.iter().any(|(glob, _)| glob.matches(&form.text)))
+        crate::target::Forms::of(act, target).firm().any(|form| {
+            globs.iter().any(|compiled| compiled.admits(form.on) && compiled.glob.matches(&form.text))
+        })
     }
 
     /// Whether every target that another pattern matches is matched by this one too, as the patterns alone
@@ -167,7 +169,7 @@ impl Pattern {
     /// The token lists with the two readings of a word prefix written out.
     pub(crate) fn spelled_out(&self, act: Act) -> Vec<Vec<Token>> {
         let mut lists = Vec::new();
-        for (tokens, word_tail) in self.token_lists(act) {
+        for Reading { tokens, word_tail, .. } in self.readings(act) {
             if word_tail {
                 let mut more = tokens.clone();
                 more.extend([Token::Char(' '), Token::Star]);
@@ -178,22 +180,21 @@ impl Pattern {
         lists
     }
 
-    /// The globs that the pattern stands for, each with one that ignores case where that is sound for the
-    /// act (`None`: the same glob does, or case always counts). Empty for a bad pattern.
-    pub(crate) fn compile(&self, act: Act) -> Vec<(Glob, Option<Glob>)> {
-        self.token_lists(act)
+    /// The globs that the pattern stands for. Empty for a bad pattern.
+    pub(crate) fn compile(&self, act: Act) -> Vec<Compiled> {
+        self.readings(act)
             .into_iter()
-            .map(|(tokens, word_tail)| {
+            .map(|Reading { tokens, word_tail, anchored }| {
                 let folded = fold_for(act, &tokens);
                 let glob = Glob::new(&tokens, word_tail);
                 let folded = (folded != tokens).then(|| Glob::new(&folded, word_tail));
-                (glob, folded)
+                Compiled { glob, folded, anchored }
             })
             .collect()
     }
 
-    /// The token lists that the pattern stands for under an act, each with whether it is a word prefix.
-    pub(crate) fn token_lists(&self, act: Act) -> Vec<(Vec<Token>, bool)> {
+    /// What the pattern stands for under an act.
+    fn readings(&self, act: Act) -> Vec<Reading> {
         if self.problem.is_some() {
             return Vec::new();
         }
@@ -205,16 +206,17 @@ impl Pattern {
             }
             match act {
                 Act::Read | Act::Write => {
-                    lists.extend(path_forms(&tokens).into_iter().map(|tokens| (tokens, word_tail)));
+                    let forms = path_forms(&tokens).into_iter();
+                    lists.extend(forms.map(|(tokens, anchored)| Reading { tokens, word_tail, anchored }));
                 }
-                Act::Exec => lists.push((tokens, word_tail)),
+                Act::Exec => lists.push(Reading { tokens, word_tail, anchored: false }),
                 Act::Net => {
                     // Host names ignore case, and a dot at the end only says that the name is complete.
                     let mut tokens = glob::fold_tokens(&tokens);
                     if tokens.len() > 1 && tokens.last() == Some(&Token::Char('.')) {
                         tokens.pop();
                     }
-                    lists.push((tokens, word_tail));
+                    lists.push(Reading { tokens, word_tail, anchored: false });
                 }
             }
         }
@@ -230,7 +232,7 @@ impl fmt::Display for Pattern {
 
 /// Which parts of a pattern may ignore case. Some file systems do, so a deny on `.env` has to hold for
 /// `.ENV`; a program's name is a file's name too, but its arguments are not (`git -c` is not `git -C`).
-fn fold_for(act: Act, tokens: &[Token]) -> Vec<Token> {
+pub(crate) fn fold_for(act: Act, tokens: &[Token]) -> Vec<Token> {
     match act {
         Act::Read | Act::Write => glob::fold_tokens(tokens),
         Act::Exec => {
@@ -270,8 +272,38 @@ fn path_form_count(tokens: &[Token]) -> usize {
     u32::try_from(doubled).ok().and_then(|doubled| 2_usize.checked_pow(doubled)).unwrap_or(usize::MAX)
 }
 
-/// A path pattern in the spelling that resolved paths have.
-fn path_forms(tokens: &[Token]) -> Vec<Vec<Token>> {
+/// One of the things that a pattern stands for.
+struct Reading {
+    tokens: Vec<Token>,
+    /// Bound at a word: see [`Pattern::is_word_prefix`].
+    word_tail: bool,
+    /// Never matched against the last component alone: a folder is meant where it stands.
+    anchored: bool,
+}
+
+/// One glob of a pattern.
+#[derive(Debug, Clone)]
+pub(crate) struct Compiled {
+    pub(crate) glob: Glob,
+    /// The glob that ignores case where that is sound for the act; `None` when the same one does.
+    folded: Option<Glob>,
+    anchored: bool,
+}
+
+impl Compiled {
+    /// Whether the glob speaks about such a spelling at all.
+    pub(crate) fn admits(&self, on: MatchedOn) -> bool {
+        !(self.anchored && on == MatchedOn::Basename)
+    }
+
+    /// Whether the glob matches a text that was folded for the act.
+    pub(crate) fn matches_folded(&self, folded: &str) -> bool {
+        self.folded.as_ref().unwrap_or(&self.glob).matches(folded)
+    }
+}
+
+/// A path pattern in the spellings that resolved paths have, each with whether it is anchored.
+fn path_forms(tokens: &[Token]) -> Vec<(Vec<Token>, bool)> {
     const SLASH: Token = Token::Char('/');
     let mut clean: Vec<Token> = Vec::with_capacity(tokens.len());
     for token in tokens {
@@ -316,17 +348,19 @@ fn path_forms(tokens: &[Token]) -> Vec<Vec<Token>> {
         }
     }
     // A `/` at the end: the folder, and all that is in it.
-    let mut inside = Vec::new();
-    for form in &mut forms {
-        if form.len() > 1 && form.last() == Some(&SLASH) {
-            let mut all = form.clone();
-            all.push(Token::Star);
-            inside.push(all);
-            form.pop();
+    let mut spellings = Vec::with_capacity(forms.len());
+    for mut form in forms {
+        if form.len() < 2 || form.last() != Some(&SLASH) {
+            spellings.push((form, false));
+            continue;
         }
+        let mut inside = form.clone();
+        inside.push(Token::Star);
+        spellings.push((inside, true));
+        form.pop();
+        spellings.push((form, true));
     }
-    forms.append(&mut inside);
-    forms
+    spellings
 }
 
 /// `**/**/` says nothing that `**/` does not.

@@ -2,6 +2,7 @@
 
 use crate::act::{Act, Defaults, Effect};
 use crate::error::{PolicyError, PolicyErrorKind, PolicyErrors};
+use crate::glob::Token;
 use crate::index::{Hit, Index};
 use crate::instant::Timestamp;
 use crate::layer::Layer;
@@ -326,6 +327,11 @@ impl Policy {
         let name = last_component(program)?;
         let programs = self.layers.iter().rev().flat_map(|layer| &layer.programs);
         programs.filter(|program| program.name == name).find_map(|program| program.hint.as_deref())
+    }
+
+    /// The places of the rules that may match everything that these token lists do.
+    pub(crate) fn rules_that_may_cover(&self, act: Act, lists: &[Vec<Token>]) -> Vec<(usize, usize)> {
+        self.index().may_cover(act, lists)
     }
 
     /// Compiles the rules now rather than at the first check.

@@ -1,7 +1,6 @@
 //! What a policy says besides its rules: sandbox, approvals, roots, limits.
 
 use crate::act::{Act, Effect};
-use crate::glob::Glob;
 use crate::pattern::{Pattern, escape};
 use crate::rule::Rule;
 use crate::target::{last_component, normalise_path};
@@ -134,7 +133,6 @@ pub struct Settings {
 
 /// Which network hosts may be reached.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Network {
     /// Hosts that may be reached: `crates.io`, `*.github.com`. Each is also an `allow` rule of its layer.
@@ -147,7 +145,6 @@ pub struct Network {
 
 /// The environment that a command is given.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Environment {
     /// Names of variables that are passed on besides the harmless ones.
@@ -155,7 +152,7 @@ pub struct Environment {
     pub add: Option<Vec<String>>,
 }
 
-/// Bounds on one command. `None` leaves a bound as the layers below have it. Zero is not a bound.
+/// Bounds on one command. A bound left out is as the layers below have it; zero is not a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -427,9 +424,9 @@ impl Settings {
                 let globs = pattern.compile(Act::Write);
                 let fits = |text: &str| {
                     let folded = crate::glob::fold(text);
-                    globs.iter().any(|(glob, fold): &(Glob, Option<Glob>)| {
-                        glob.matches(text) || fold.as_ref().unwrap_or(glob).matches(&folded)
-                    })
+                    globs
+                        .iter()
+                        .any(|compiled| compiled.glob.matches(text) || compiled.matches_folded(&folded))
                 };
                 ancestors(&path).any(|above| fits(above) || last_component(above).is_some_and(fits))
             }
