@@ -1,18 +1,68 @@
 //! What capturing costs beside a reader that throws everything away. Both read the same pipe, 64 KiB at a time.
 //!
-//! `cargo bench -p cmdgate-executor --bench output`; the median of `captured` should be at most 1/0.7 of `discarded`.
+//! `cargo bench -p cmdgate-executor --bench output` times both; with `-- --paired` they take turns in one run over ten
+//! gigabytes each, and the ratio of their medians and the peak memory are printed. The ratio should not be below 0.7.
 
-#![expect(clippy::expect_used, reason = "a benchmark that cannot run should stop")]
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    reason = "a benchmark prints, and stops if it cannot run"
+)]
 
 use std::io::{Read as _, Write as _};
+use std::time::Instant;
 
-use cmdgate_executor::output::{Capture, Keep, OutputMode, READ_SIZE, Stream};
+use cmdgate_executor::output::{Capture, Captured, Keep, OutputMode, READ_SIZE, Stream};
 use divan::counter::BytesCount;
 
 const TOTAL: usize = 512 * 1024 * 1024;
+const ROUNDS: usize = 20;
 
 fn main() {
-    divan::main();
+    if std::env::args().any(|argument| argument == "--paired") {
+        paired();
+    } else {
+        divan::main();
+    }
+}
+
+/// Discards and captures in turns, [`ROUNDS`] times each.
+fn paired() {
+    for lines in Lines::ALL {
+        let text = lines.text();
+        let mut discarded = Vec::new();
+        let mut captured = Vec::new();
+        for _ in 0..ROUNDS {
+            let start = Instant::now();
+            through_a_pipe(&text, |bytes| {
+                divan::black_box(bytes);
+            });
+            discarded.push(start.elapsed());
+            let start = Instant::now();
+            capture(&text);
+            captured.push(start.elapsed());
+        }
+        discarded.sort();
+        captured.sort();
+        let (bare, ours) = (discarded[ROUNDS / 2], captured[ROUNDS / 2]);
+        println!(
+            "{lines:?}: {} GiB each; discarded {bare:?}, captured {ours:?} per {} MiB; rate {:.2} of bare",
+            (ROUNDS * TOTAL) >> 30,
+            TOTAL >> 20,
+            bare.as_secs_f64() / ours.as_secs_f64()
+        );
+    }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find(|line| line.starts_with("VmHWM:"));
+    println!("peak memory of the process: {}", peak.unwrap_or("unknown here"));
+}
+
+fn capture(text: &str) -> Captured {
+    let mode = OutputMode { keep: Keep::HeadAndTail, ..OutputMode::default() };
+    let mut capture = Capture::new(&mode, Stream::Stdout);
+    through_a_pipe(text, |bytes| capture.push(bytes));
+    capture.finish()
 }
 
 /// Passes [`TOTAL`] bytes through a pipe from a thread to `take`.
@@ -65,10 +115,5 @@ fn discarded(bencher: divan::Bencher, line: Lines) {
 
 #[divan::bench(args = Lines::ALL, sample_count = 15, sample_size = 1)]
 fn captured(bencher: divan::Bencher, line: Lines) {
-    bencher.counter(BytesCount::new(TOTAL)).bench_local(|| {
-        let mode = OutputMode { keep: Keep::HeadAndTail, ..OutputMode::default() };
-        let mut capture = Capture::new(&mode, Stream::Stdout);
-        through_a_pipe(&line.text(), |bytes| capture.push(bytes));
-        capture.finish()
-    });
+    bencher.counter(BytesCount::new(TOTAL)).bench_local(|| capture(&line.text()));
 }
