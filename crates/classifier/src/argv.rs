@@ -51,6 +51,8 @@ pub struct Reader<'j, 'a> {
     /// What it prints, after flags were seen.
     pub(crate) prints: Prints,
     seen: Vec<&'static Flag>,
+    /// How many operands stand before `--`; all of them when there is none.
+    before_dashes: usize,
     /// The pieces of a script that is given in several (`sed -e`), and what checks them.
     script: Option<Script<'a>>,
 }
@@ -78,7 +80,18 @@ impl<'j, 'a> Reader<'j, 'a> {
         args: &'j [Arg<'a>],
         around: Surroundings,
     ) -> Self {
-        Self { judge, spec, program, name, args, around, prints: spec.prints, seen: Vec::new(), script: None }
+        Self {
+            judge,
+            spec,
+            program,
+            name,
+            args,
+            around,
+            prints: spec.prints,
+            seen: Vec::new(),
+            before_dashes: usize::MAX,
+            script: None,
+        }
     }
 
     /// Reports a finding about the program or one of its flags.
@@ -125,6 +138,7 @@ impl<'j, 'a> Reader<'j, 'a> {
                 match self.option_word(at) {
                     Some(OptionWord::EndOfOptions) => {
                         open = false;
+                        self.before_dashes = operands.len();
                         at += 1;
                         continue;
                     }
@@ -136,7 +150,8 @@ impl<'j, 'a> Reader<'j, 'a> {
                 }
             }
             if operands.is_empty() && !self.spec.subcommands.is_empty() {
-                if let Some(name) = arg.literal()
+                // Behind `--` no program takes a word for a subcommand (`git stash -- list` stashes the file `list`).
+                if let Some(name) = arg.literal().filter(|_| self.before_dashes > 0)
                     && let Some(sub) = find(self.spec.subcommands, name)
                 {
                     self.apply_needs();
@@ -149,6 +164,7 @@ impl<'j, 'a> Reader<'j, 'a> {
                         around: self.around,
                         prints: sub.prints,
                         seen: Vec::new(),
+                        before_dashes: usize::MAX,
                         script: None,
                     };
                     return reader.read();
@@ -242,6 +258,23 @@ impl<'j, 'a> Reader<'j, 'a> {
             }
         }
         at
+    }
+
+    /// Reads the word at `at` as a flag and returns how many words it took; none when it is no flag. For readers of
+    /// their own.
+    pub(crate) fn flag_word(&mut self, at: usize) -> Option<usize> {
+        if !self.args.get(at)?.may_begin_with('-') {
+            return None;
+        }
+        match self.option_word(at)? {
+            OptionWord::EndOfOptions => Some(1),
+            OptionWord::Taken(words) => Some(words),
+        }
+    }
+
+    /// Whether a flag was seen after which the program stops.
+    pub(crate) fn ended(&self) -> bool {
+        self.seen.iter().any(|flag| flag.ends)
     }
 
     /// Whether a flag with one of these names was seen.
@@ -605,6 +638,7 @@ impl<'j, 'a> Reader<'j, 'a> {
                     | Tweak::NeverStdin
                     | Tweak::AlwaysStdin
                     | Tweak::RefuseOperandsOver(..)
+                    | Tweak::RefuseOperandsUnder(..)
                     | Tweak::Prints(_) => {}
                 }
             }
@@ -615,12 +649,13 @@ impl<'j, 'a> Reader<'j, 'a> {
         match rule {
             Rule::When(names, tweak) if self.saw(names) => Some(tweak),
             Rule::Unless(names, tweak) if !self.saw(names) => Some(tweak),
-            Rule::When(..) | Rule::Unless(..) => None,
+            Rule::WhenWithout(with, without, tweak) if self.saw(with) && !self.saw(without) => Some(tweak),
+            Rule::When(..) | Rule::Unless(..) | Rule::WhenWithout(..) => None,
         }
     }
 
     fn finish(mut self, operands: &[&'j Arg<'a>], open: bool) -> Prints {
-        let ends = self.seen.iter().any(|flag| flag.ends);
+        let ends = self.ended();
         let mut layout = self.spec.operands;
         let mut never_stdin = false;
         let mut always_stdin = false;
@@ -640,6 +675,11 @@ impl<'j, 'a> Reader<'j, 'a> {
                             self.report(code, extra.span, None, why);
                         } else if operands.iter().any(|arg| arg.is_many()) || self.around.tail != Tail::None {
                             self.report(Code::MayAddOperands, self.name, None, why);
+                        }
+                    }
+                    Tweak::RefuseOperandsUnder(least, code, why) => {
+                        if !ends && operands.len() < usize::from(least) {
+                            self.report(code, self.name, None, why);
                         }
                     }
                     Tweak::Prints(prints) => self.prints = prints,
@@ -673,18 +713,19 @@ impl<'j, 'a> Reader<'j, 'a> {
         let mut place = 0;
         let mut certain = true;
         for arg in operands {
+            let rest = if place >= self.before_dashes { layout.behind.or(layout.rest) } else { layout.rest };
             if certain && !arg.is_many() {
-                match layout.leading.get(place).copied().or(layout.rest) {
+                match layout.leading.get(place).copied().or(rest) {
                     Some(role) => self.value(role, arg, None),
                     None => self.report(Code::TooManyOperands, arg.span, None, layout.why_no_more),
                 }
             } else {
                 certain = false;
-                if layout.rest.is_none() {
+                if rest.is_none() {
                     self.report(Code::MayAddOperands, arg.span, None, layout.why_no_more);
                 }
                 let roles: &'static [Role] = layout.leading;
-                for role in roles.iter().skip(place).copied().chain(layout.rest) {
+                for role in roles.iter().skip(place).copied().chain(rest) {
                     self.value(role, arg, None);
                 }
             }
@@ -724,7 +765,7 @@ impl<'j, 'a> Reader<'j, 'a> {
         }
         let roles: &'static [Role] = layout.leading;
         let from = if certain { place } else { 0 };
-        for role in roles.iter().skip(from).copied().chain(layout.rest) {
+        for role in roles.iter().skip(from).copied().chain(layout.rest).chain(layout.behind) {
             match role {
                 Role::Text | Role::Number | Role::Pattern | Role::PathName => {}
                 Role::ReadPath if paths_inside => self.judge.need_one(Condition::ReadsConfined),

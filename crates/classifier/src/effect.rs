@@ -17,8 +17,11 @@ pub struct Effects<'a> {
     pub runs: Vec<Run<'a>>,
     /// Hosts or addresses that are reached; an empty text stands for an unknown one.
     pub network: Vec<Cow<'a, str>>,
-    /// The directories that [`PathUse::directory`] and [`Run::directory`] count, as paths relative to the working
-    /// directory or absolute. The first is the working directory itself and is empty.
+    /// The directories, as indices, from which git looks for a repository. The configuration that it finds there is what
+    /// [`Condition::GitHardened`](crate::Condition::GitHardened) is about.
+    pub repositories: Vec<u16>,
+    /// The directories that [`PathUse::directory`], [`Run::directory`] and [`Effects::repositories`] count, as paths
+    /// relative to the working directory or absolute. The first is the working directory itself and is empty.
     pub directories: Vec<String>,
 }
 

@@ -75,7 +75,7 @@ impl Inherited {
 
 /// The directories in which the next command may run: indices into [`crate::Effects::directories`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Places {
+pub(crate) struct Places {
     ids: [u16; 4],
     len: u8,
 }
@@ -244,18 +244,26 @@ impl<'a> Judge<'a> {
         self.out.effects.network.push(borrow(&arg.text));
     }
 
-    /// A git revision, range, or path: it must not be a path that lies outside.
+    /// A git revision, range, `revision:path` or path: whatever of it may be a path must lie inside. Outside a
+    /// repository git takes even `main..topic` for a path, so every operand that could be one counts as one.
     pub(crate) fn revision(&mut self, arg: &Arg<'a>) {
-        let path_like = match arg.shape {
-            Shape::Exact => arg.text.starts_with('/') || arg.text.split('/').any(|part| part == ".."),
-            Shape::Pattern { .. } => true,
-            Shape::Opaque { .. } => {
-                self.report(Code::Expansion, arg.span, "might be a path outside the project", None);
-                return;
-            }
-        };
-        if path_like {
-            self.read_path(arg);
+        if let Shape::Opaque { .. } = arg.shape {
+            self.report(Code::Expansion, arg.span, "might be a path outside the project", None);
+            return;
+        }
+        let magic = |text: &str| text.starts_with([':', '(', '!', '^', '/']);
+        if let Some(rest) = arg.text.strip_prefix(':')
+            && magic(rest)
+        {
+            // `:(exclude)x`, `:!x`, `:/text`: git lets none of them leave the repository.
+            return;
+        }
+        self.read_path(arg);
+        if arg.shape == Shape::Exact
+            && let Some((_, path)) = arg.text.split_once(':')
+        {
+            let committed = Arg::exact(path.trim_start_matches('/').to_string(), arg.span);
+            self.read_path(&committed);
         }
     }
 
@@ -803,6 +811,53 @@ impl<'a> Judge<'a> {
         Reader::new(self, spec, spec, name.span, rest, around).read()
     }
 
+    /// Where the command may be.
+    pub(crate) const fn place(&self) -> Places {
+        self.places
+    }
+
+    /// Back to where it was.
+    pub(crate) const fn return_to(&mut self, places: Places) {
+        self.places = places;
+    }
+
+    /// A program first changes into the directory `target` (`git -C`).
+    pub(crate) fn change_to(&mut self, target: &Arg<'a>) {
+        match target.literal() {
+            None => {
+                self.report(Code::PathUnknown, target.span, "which directory this is cannot be known", None);
+            }
+            Some("") => {}
+            // The program goes where the symlinks lead, and only then up.
+            Some(path) if path.split('/').any(|part| part == "..") => {
+                self.report(Code::LostTrack, target.span, "a directory with `..` is not followed here", None);
+            }
+            Some(path) => {
+                let path = path.to_string();
+                self.read_path(target);
+                self.enter(&path, target.span);
+            }
+        }
+    }
+
+    /// Git looks for a repository from here.
+    pub(crate) fn uses_repository(&mut self) {
+        for id in self.places.iter() {
+            if self.out.effects.directories.is_empty() {
+                self.out.effects.directories.push(String::new());
+            }
+            let known = &mut self.out.effects.repositories;
+            if !known.contains(&id) {
+                known.push(id);
+            }
+        }
+    }
+
+    /// Which shell constructs are admitted.
+    pub(crate) const fn grammar(&self) -> Grammar {
+        self.grammar
+    }
+
     /// `cd DIR`: later commands of this shell run there, or here still if it fails.
     fn change_directory(&mut self, name: Span, args: &[Arg<'a>]) {
         self.need_one(Condition::CleanEnvironment);
@@ -829,14 +884,19 @@ impl<'a> Judge<'a> {
         }
         let path = path.to_string();
         self.read_path(target);
+        self.enter(&path, target.span);
+    }
+
+    /// Moves to `path`, from wherever the command may be.
+    fn enter(&mut self, path: &str, span: Span) {
         let mut moved = Places::NOWHERE;
         let mut room = true;
         for id in self.places.iter() {
-            let directory = join(self.out.effects.directory(id), &path);
+            let directory = join(self.out.effects.directory(id), path);
             room &= self.intern(&normal(&directory)).is_some_and(|new| moved.add(new));
         }
         if !room {
-            self.report(Code::LostTrack, target.span, "changes directory more often than is followed", None);
+            self.report(Code::LostTrack, span, "changes directory more often than is followed", None);
         }
         self.places = moved;
     }

@@ -251,7 +251,7 @@ pub enum Role {
     OneOf(&'static [&'static str]),
     /// These words, joined by commas, each possibly with `=…` or a sign; `None` when unknown words are refused.
     ListOf(&'static [&'static str]),
-    /// A git revision, range, `revision:path`, or a path.
+    /// A git revision, range, `revision:path`, or a path: whatever of it may be a path is read.
     Revision,
     /// Text in a small language that is checked by this function: `Err` says why it is more than reading.
     Script(fn(&str) -> Result<(), ScriptIssue>),
@@ -287,6 +287,8 @@ pub struct Operands {
     pub leading: &'static [Role],
     /// The role of all further ones; none when there may be no more.
     pub rest: Option<Role>,
+    /// The role of those further ones that stand behind `--`, where it is another (`git log REVISION -- PATH`).
+    pub behind: Option<Role>,
     /// With fewer operands than this the program reads standard input.
     pub stdin_below: u8,
     /// Why more operands than `leading` are held back, where `rest` is none.
@@ -296,7 +298,7 @@ pub struct Operands {
 impl Operands {
     /// No operand is admitted.
     pub const NONE: Self =
-        Self { leading: &[], rest: None, stdin_below: 0, why_no_more: "takes no operand here" };
+        Self { leading: &[], rest: None, behind: None, stdin_below: 0, why_no_more: "takes no operand here" };
     /// Any number of opaque texts.
     pub const TEXTS: Self = Self { rest: Some(Role::Text), ..Self::NONE };
     /// Files to read; standard input without any.
@@ -313,7 +315,7 @@ impl Operands {
 
     /// Exactly these roles at the most.
     pub const fn at_most(leading: &'static [Role], why_no_more: &'static str) -> Self {
-        Self { leading, rest: None, stdin_below: 0, why_no_more }
+        Self { leading, why_no_more, ..Self::NONE }
     }
 
     /// These roles first, then any number of `rest`.
@@ -324,6 +326,13 @@ impl Operands {
     /// Any number of operands of one role.
     pub const fn all(rest: Role) -> Self {
         Self { rest: Some(rest), ..Self::NONE }
+    }
+
+    /// Operands behind `--` have this role.
+    #[must_use]
+    pub const fn behind(mut self, role: Role) -> Self {
+        self.behind = Some(role);
+        self
     }
 
     /// With fewer operands than `count` the program reads standard input.
@@ -341,6 +350,8 @@ pub enum Rule {
     When(&'static [&'static str], Tweak),
     /// When none of these flags is given.
     Unless(&'static [&'static str], Tweak),
+    /// When any of the first flags is given and none of the second.
+    WhenWithout(&'static [&'static str], &'static [&'static str], Tweak),
 }
 
 /// A change of what is admitted.
@@ -358,6 +369,8 @@ pub enum Tweak {
     Refuse(Code, &'static str),
     /// More operands than this are held back, with the reason.
     RefuseOperandsOver(u8, Code, &'static str),
+    /// Fewer operands than this are held back, with the reason (`git stash` without a subcommand).
+    RefuseOperandsUnder(u8, Code, &'static str),
     /// The verdict needs a further condition.
     Needs(Condition),
     /// What it prints changes.

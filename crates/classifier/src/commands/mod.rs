@@ -14,6 +14,7 @@ mod du;
 mod echo;
 mod file;
 mod find;
+mod git;
 mod grep;
 mod head;
 mod hexdump;
@@ -52,6 +53,7 @@ static JUDGED: &[&CommandSpec] = &[
     &echo::SPEC,
     &file::SPEC,
     &find::SPEC,
+    &git::SPEC,
     &grep::SPEC,
     &head::SPEC,
     &hexdump::SPEC,

@@ -1,0 +1,117 @@
+//! Subcommands that are never safe, and why.
+
+use crate::spec::CommandSpec;
+
+const fn no(names: &'static [&'static str], why: &'static str) -> CommandSpec {
+    CommandSpec::refused(names, why)
+}
+
+pub(super) const SPECS: &[CommandSpec] = &[
+    no(&["add", "stage"], "writes the index and objects"),
+    no(&["am"], "applies patches and makes commits"),
+    no(&["apply"], "changes files"),
+    no(
+        &["archimport", "cvsimport", "cvsexportcommit", "cvsserver", "quiltimport"],
+        "imports or exports history",
+    ),
+    no(
+        &["archive"],
+        "runs filters and the archivers that the configuration names, and expands placeholders in files",
+    ),
+    no(&["backfill"], "fetches objects"),
+    no(&["bugreport", "diagnose"], "writes a report about the machine and the repository"),
+    no(&["checkout", "switch", "restore"], "changes files"),
+    no(&["checkout-index", "checkout--worker"], "writes files"),
+    no(&["cherry-pick", "revert"], "makes commits"),
+    no(&["citool", "gui", "gitk"], "starts a graphical program"),
+    no(&["clean"], "removes files"),
+    no(&["clone"], "writes a repository, and reaches the network"),
+    no(&["commit", "commit-tree"], "makes a commit"),
+    no(&["commit-graph", "multi-pack-index"], "writes into the object store"),
+    no(
+        &["credential", "credential-cache", "credential-cache--daemon", "credential-store"],
+        "is about passwords",
+    ),
+    no(
+        &[
+            "daemon",
+            "http-backend",
+            "upload-pack",
+            "upload-archive",
+            "upload-archive--writer",
+            "receive-pack",
+        ],
+        "serves a repository",
+    ),
+    no(&["diff-pairs"], "reads standard input, and is not read yet"),
+    no(&["difftool", "mergetool"], "runs the programs that the configuration names"),
+    no(&["fast-export", "fast-import"], "exports or imports history"),
+    no(&["fetch", "fetch-pack", "pull"], "reaches the network and writes objects and refs"),
+    no(&["filter-branch", "replay", "history"], "rewrites history"),
+    no(&["fmt-merge-msg"], "reads what was fetched, and is not read yet"),
+    no(&["for-each-repo"], "runs git in other repositories"),
+    no(&["format-patch"], "writes patches into files"),
+    no(&["fsmonitor--daemon"], "starts or asks a program in the background"),
+    no(
+        &[
+            "gc",
+            "maintenance",
+            "repack",
+            "prune",
+            "prune-packed",
+            "pack-refs",
+            "pack-objects",
+            "pack-redundant",
+        ],
+        "changes the object store or the refs",
+    ),
+    no(&["hook"], "runs hooks"),
+    no(&["imap-send", "send-email", "request-pull"], "sends mail, or starts other programs"),
+    no(
+        &["index-pack", "unpack-objects", "unpack-file", "mktag", "mktree", "write-tree", "merge-tree"],
+        "writes objects or files",
+    ),
+    no(&["init", "init-db"], "writes a repository"),
+    no(&["instaweb", "gitweb"], "starts a web server"),
+    no(&["interpret-trailers"], "may write its file, and runs the programs that the configuration names"),
+    no(&["mailinfo", "mailsplit"], "writes files"),
+    no(
+        &[
+            "merge",
+            "merge-file",
+            "merge-index",
+            "merge-one-file",
+            "merge-octopus",
+            "merge-ours",
+            "merge-recursive",
+            "merge-recursive-ours",
+            "merge-recursive-theirs",
+            "merge-resolve",
+            "merge-subtree",
+        ],
+        "merges, which writes",
+    ),
+    no(&["mv", "rm"], "changes files and the index"),
+    no(&["p4", "svn"], "talks to another version control system"),
+    no(&["push", "send-pack"], "sends to another repository, and runs hooks even in a dry run"),
+    no(&["read-tree", "update-index"], "writes the index"),
+    no(&["rebase"], "rewrites history"),
+    no(&["refs"], "changes how refs are stored"),
+    no(
+        &["remote-ext", "remote-fd", "remote-http", "remote-https", "remote-ftp", "remote-ftps"],
+        "runs a program or reaches the network",
+    ),
+    no(&["replace"], "replaces objects"),
+    no(&["rerere"], "records or forgets resolutions"),
+    no(&["reset"], "changes files, the index or a ref"),
+    no(&["scalar"], "is another program that configures repositories"),
+    no(&["sh-i18n", "sh-setup", "sh-i18n--envsubst", "parse-remote"], "is a part of git's own scripts"),
+    no(&["shell"], "runs commands"),
+    no(
+        &["submodule--helper", "rebase--helper", "bisect--helper", "stash--helper"],
+        "is a part of git that only git should start",
+    ),
+    no(&["update-ref"], "changes a ref"),
+    no(&["update-server-info"], "writes into the repository"),
+    no(&["verify-commit", "verify-tag"], "runs gpg, or the program that the configuration names for it"),
+];
