@@ -1,6 +1,7 @@
 //! Development tasks of cmdgate: `cargo xtask --help`.
 
 use clap::{Parser, Subcommand};
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Development tasks of cmdgate.
@@ -13,12 +14,35 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Install what is missing and walk through the main job on a real repository.
+    Demo,
+    /// Install what the tests need and run all of them.
+    Test,
+    /// Check the shape of the project: dependencies, registry, contract rows, promises.
+    Tidy,
+    /// Run the benchmarks.
+    Bench {
+        /// Only benchmarks whose name holds this.
+        filter: Option<String>,
+    },
     /// Compare the tables with judged commands and with the programs themselves.
     Audit(xtask::audit::Cli),
 }
 
-fn main() -> anyhow::Result<ExitCode> {
+fn main() -> ExitCode {
+    run().unwrap_or_else(|error| {
+        // The chain of what was being done; a trace through this program would help nobody.
+        let _ = writeln!(std::io::stderr(), "\nerror: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run() -> anyhow::Result<ExitCode> {
     match Cli::parse().task {
+        Task::Demo => xtask::demo::run().map(|()| ExitCode::SUCCESS),
+        Task::Test => xtask::test::run().map(|()| ExitCode::SUCCESS),
+        Task::Tidy => xtask::tidy::run().map(|()| ExitCode::SUCCESS),
+        Task::Bench { filter } => xtask::bench::run(filter.as_deref()).map(|()| ExitCode::SUCCESS),
         Task::Audit(cli) => xtask::audit::run(cli),
     }
 }
