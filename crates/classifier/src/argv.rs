@@ -53,6 +53,8 @@ pub struct Reader<'j, 'a> {
     seen: Vec<&'static Flag>,
     /// How many operands stand before `--`; all of them when there is none.
     before_dashes: usize,
+    /// The values of the flags of a program with a reader of its own, in order; none for one without or of unknown text.
+    values: Vec<(&'static Flag, Option<String>)>,
     /// The pieces of a script that is given in several (`sed -e`), and what checks them.
     script: Option<Script<'a>>,
 }
@@ -90,6 +92,7 @@ impl<'j, 'a> Reader<'j, 'a> {
             prints: spec.prints,
             seen: Vec::new(),
             before_dashes: usize::MAX,
+            values: Vec::new(),
             script: None,
         }
     }
@@ -165,6 +168,7 @@ impl<'j, 'a> Reader<'j, 'a> {
                         prints: sub.prints,
                         seen: Vec::new(),
                         before_dashes: usize::MAX,
+                        values: Vec::new(),
                         script: None,
                     };
                     return reader.read();
@@ -282,12 +286,22 @@ impl<'j, 'a> Reader<'j, 'a> {
         self.seen.iter().any(|flag| flag.names.iter().any(|name| names.contains(name)))
     }
 
+    /// The last flag with one of these names, with its value.
+    pub(crate) fn last(&self, names: &[&str]) -> Option<(&'static Flag, Option<&str>)> {
+        let named = |flag: &Flag| flag.names.iter().any(|name| names.contains(name));
+        let (flag, value) = self.values.iter().rev().find(|(flag, _)| named(flag))?;
+        Some((flag, value.as_deref()))
+    }
+
     /// Reads the word at `at` as flags; `None` when it is an operand after all.
     fn option_word(&mut self, at: usize) -> Option<OptionWord> {
         let args = self.args;
         let arg = args.get(at)?;
         let Some(text) = arg.literal() else {
-            self.word_that_may_be_flag(arg.span);
+            if self.flag_with_unknown_value(arg, at) {
+                return Some(OptionWord::Taken(1));
+            }
+            self.word_that_may_be_flag(arg);
             return None;
         };
         let syntax = self.spec.syntax;
@@ -322,13 +336,49 @@ impl<'j, 'a> Reader<'j, 'a> {
         }))
     }
 
+    /// `--include=*.rs`: which flag it is stands in the known beginning of the word, so that only the value is not
+    /// known. All words that a pattern may become begin alike.
+    fn flag_with_unknown_value(&mut self, arg: &'j Arg<'a>, at: usize) -> bool {
+        let known = match arg.shape {
+            Shape::Exact | Shape::Opaque { splits: true } => return false,
+            Shape::Pattern { prefix, .. } => prefix,
+            Shape::Opaque { splits: false } => arg.text.len(),
+        };
+        let known = arg.text.get(..known).unwrap_or("");
+        let Some((name, _)) = known.split_once('=') else {
+            return false;
+        };
+        if !self.spec.syntax.long || self.spec.syntax.own.is_some() || !name.starts_with("--") {
+            return false;
+        }
+        let Some((_, flag)) = self.spec.flag(name) else {
+            return false;
+        };
+        let (Value::Required(role) | Value::Optional(role)) = flag.value else {
+            return false;
+        };
+        let offset = name.len() + 1;
+        let shape = match arg.shape {
+            Shape::Pattern { prefix, .. } => Shape::Pattern { prefix: prefix - offset, many: false },
+            Shape::Exact | Shape::Opaque { .. } => arg.shape,
+        };
+        let value = Arg { text: owned_tail(&arg.text, offset), span: arg.span, shape };
+        self.note(flag, None, arg, at);
+        self.value(role, &value, Some(flag.name()));
+        true
+    }
+
     /// A word of unknown text stands where flags are recognised.
-    fn word_that_may_be_flag(&mut self, span: Span) {
-        let mut follows = false;
+    fn word_that_may_be_flag(&mut self, arg: &Arg<'a>) {
+        // One name, which a program printed or a loop goes through: as with `xargs`, a flag that only reads does no harm
+        // where nothing outside can be read.
+        let one = matches!(arg.shape, Shape::Pattern { many: false, .. });
+        let mut reads = false;
         for flag in self.spec.flags {
             match flag.effect {
                 FlagEffect::Inert => {}
-                FlagEffect::FollowsLinks => follows = true,
+                FlagEffect::FollowsLinks => reads = true,
+                FlagEffect::Reads | FlagEffect::ReadsListed if one => reads = true,
                 FlagEffect::Reads
                 | FlagEffect::ReadsListed
                 | FlagEffect::Discloses
@@ -339,7 +389,7 @@ impl<'j, 'a> Reader<'j, 'a> {
                 | FlagEffect::Unread => {
                     self.report(
                         Code::MayBeFlag,
-                        span,
+                        arg.span,
                         Some(flag.name()),
                         "its text is not known, and it might become a flag that is not harmless",
                     );
@@ -347,8 +397,11 @@ impl<'j, 'a> Reader<'j, 'a> {
                 }
             }
         }
-        if follows {
+        if reads {
             self.judge.need_one(Condition::ReadsConfined);
+        }
+        if one {
+            self.judge.need_one(Condition::NullStdin);
         }
     }
 
@@ -419,9 +472,16 @@ impl<'j, 'a> Reader<'j, 'a> {
         self.report(Code::UnknownFlag, span, None, "is not in the table of this program's flags");
     }
 
-    /// A known flag, with its attached value if it has one.
-    fn flag(&mut self, flag: &'static Flag, attached: Option<&str>, arg: &'j Arg<'a>, at: usize) -> Taken {
+    /// A flag is given: what it does, whatever its value.
+    fn note(&mut self, flag: &'static Flag, attached: Option<&str>, arg: &'j Arg<'a>, at: usize) {
         self.seen.push(flag);
+        if self.spec.syntax.own.is_some() {
+            let next = match flag.value {
+                Value::Required(_) => self.args.get(at + 1).and_then(Arg::literal),
+                Value::None | Value::Optional(_) | Value::Words(..) => None,
+            };
+            self.values.push((flag, attached.or(next).map(Into::into)));
+        }
         if let Some(code) = flag.effect.code() {
             if flag.conditions.is_empty() {
                 self.report(code, arg.span, Some(flag.name()), flag.why);
@@ -431,6 +491,11 @@ impl<'j, 'a> Reader<'j, 'a> {
         } else {
             self.judge.need(flag.conditions);
         }
+    }
+
+    /// A known flag, with its attached value if it has one.
+    fn flag(&mut self, flag: &'static Flag, attached: Option<&str>, arg: &'j Arg<'a>, at: usize) -> Taken {
+        self.note(flag, attached, arg, at);
         match (flag.value, attached) {
             (Value::None, None) | (Value::Optional(_), None) => Taken::One,
             (Value::None, Some(_)) => {

@@ -36,7 +36,8 @@ pub(super) static SPEC: CommandSpec = CommandSpec {
         inert(&["-a", "--text"]),
         inert(&["-I"]),
         inert(&["-d", "--directories"]).takes(Role::OneOf(&["read", "recurse", "skip"])),
-        inert(&["-D", "--devices"]).takes(Role::OneOf(&["read", "skip"])),
+        // `read` waits at a FIFO that is met on the way.
+        inert(&["-D", "--devices"]).takes(Role::OneOf(&["skip"])),
         inert(&["-r", "--recursive"]),
         follows_links(&["-R", "--dereference-recursive"], "follows symlinks found on the way")
             .needs(Condition::ReadsConfined),
@@ -51,12 +52,18 @@ pub(super) static SPEC: CommandSpec = CommandSpec {
         inert(&["-Z", "--null"]),
         inert(&["-B", "--before-context"]).takes_number(),
         inert(&["-A", "--after-context"]).takes_number(),
-        inert(&["-C", "--context"]).takes_number(),
+        inert(&["-C"]).takes_number(),
+        // BSD grep takes the number only after `=`: a number that is the next word counts as an operand here.
+        inert(&["--context"]).may_take(Role::Number),
         inert(&["--group-separator"]).takes_text(),
         inert(&["--no-group-separator"]),
         inert(&["--color", "--colour"]).may_take(Role::OneOf(&["always", "never", "auto"])),
         inert(&["-U", "--binary"]),
         inert(&["-u", "--unix-byte-offsets"]).elsewhere(),
+        follows_links(&["-S"], "BSD: follows symlinks found on the way").elsewhere(),
+        follows_links(&["-O"], "BSD: follows symlinks that are operands").elsewhere(),
+        inert(&["-p"]).elsewhere(),
+        inert(&["--decompress"]).elsewhere(),
         inert(&["--help"]).ends(),
         inert(&["-V", "--version"]).ends(),
     ],
@@ -64,8 +71,12 @@ pub(super) static SPEC: CommandSpec = CommandSpec {
     rules: &[
         Rule::When(&["-e", "-f"], Tweak::DropLeading),
         Rule::When(&["-r", "-R"], Tweak::NeverStdin),
-        Rule::When(&["-o", "-c", "-n", "-b", "-H", "-A", "-B", "-C", "-T"], Tweak::Prints(Prints::Anything)),
+        Rule::When(
+            &["-o", "-c", "-n", "-b", "-H", "-A", "-B", "-C", "--context", "-T", "-r", "-R", "-d"],
+            Tweak::Prints(Prints::Anything),
+        ),
         Rule::When(&["-l", "-L"], Tweak::Prints(Prints::PathsInside)),
+        Rule::When(&["--label"], Tweak::Prints(Prints::Anything)),
     ],
     prints: Prints::LinesOfInput,
     ..CommandSpec::JUDGED

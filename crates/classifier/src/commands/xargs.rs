@@ -2,9 +2,11 @@
 
 use crate::arg::{Arg, Shape};
 use crate::argv::{Reader, Surroundings, Tail};
+use crate::condition::Condition;
 use crate::finding::Code;
 use crate::spec::{CommandSpec, Prints, Role, Syntax, inert, reads, waits};
 use alloc::borrow::Cow;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 pub(super) static SPEC: CommandSpec = CommandSpec {
@@ -42,6 +44,14 @@ pub(super) static SPEC: CommandSpec = CommandSpec {
 /// not known: only that they are names of files inside the project, when the stage before prints such names.
 fn read(reader: &mut Reader<'_, '_>) {
     let at = reader.flags_before_operand();
+    if reader.around.tail != Tail::None {
+        let why = "words are appended that may become this program's flags or the command that it runs";
+        reader.report(Code::OperandRuns, reader.name, None, why);
+        return;
+    }
+    if reader.saw(&["--help", "--version"]) {
+        return;
+    }
     if !reader.around.input_ends {
         reader.report(Code::WaitsOnStdin, reader.name, None, "waits for standard input, which nothing feeds");
     }
@@ -57,49 +67,58 @@ fn read(reader: &mut Reader<'_, '_>) {
         // `echo` is the command then: it prints its input.
         return;
     }
-    let replaces = reader.saw(&["-I", "-i", "--replace"]);
-    let around = Surroundings {
+    let mut around = Surroundings {
         input_ends: true,
         upstream: Prints::Anything,
-        tail: if replaces { Tail::None } else { Tail::Unknown { paths_inside } },
+        tail: Tail::Unknown { paths_inside },
         depth: reader.around.depth + 1,
     };
-    if !replaces {
-        reader.judge.command(command, around);
+    let mark = match reader.last(&["-I", "-i"]) {
+        None => {
+            let prints = reader.judge.command(command, around);
+            reader.prints = if paths_inside { prints } else { Prints::Anything };
+            return;
+        }
+        // `-L`, `-l` and `-n` make it forget the mark, depending on their order.
+        Some(_) if reader.saw(&["-L", "-l", "-n"]) => None,
+        Some((flag, None)) if flag.name() == "-i" => Some("{}".into()),
+        Some((_, value)) => value.filter(|mark| !mark.is_empty()).map(String::from),
+    };
+    let Some(mark) = mark else {
+        let why = "which words of the command are replaced is not certain";
+        reader.report(Code::PathUnknown, reader.name, None, why);
         return;
-    }
-    // Without knowing the mark, every word that is not the program may hold it. The usual mark is known exactly.
-    let mark = args.get(..at).unwrap_or(&[]).iter().any(|arg| {
-        matches!(arg.literal(), Some("{}" | "-I{}" | "-i" | "--replace" | "-i{}" | "--replace={}"))
-    });
-    if !mark {
-        reader.report(
-            Code::PathUnknown,
-            reader.name,
-            None,
-            "only `{}` is followed as the mark that is replaced",
-        );
-        return;
-    }
-    let replaced: Vec<Arg<'_>> = command
-        .iter()
-        .map(|arg| match (arg.literal(), arg.text.find("{}")) {
-            (Some(text), Some(0)) if text == "{}" && paths_inside => {
-                // A name inside the project, which may still look like a flag.
-                Arg {
-                    text: Cow::Borrowed("*"),
-                    span: arg.span,
-                    shape: Shape::Pattern { prefix: 0, many: false },
-                }
-            }
-            (Some(text), Some(at)) => Arg {
-                text: Cow::Owned(text.get(..at).unwrap_or("").into()),
-                span: arg.span,
-                shape: Shape::Opaque { splits: false },
-            },
-            (Some(_) | None, _) => arg.clone(),
-        })
-        .collect();
-    reader.judge.need_one(crate::Condition::ReadsConfined);
+    };
+    around.tail = Tail::None;
+    let replaced: Vec<Arg<'_>> = command.iter().map(|arg| replace(arg, &mark, paths_inside)).collect();
+    reader.judge.need_one(Condition::ReadsConfined);
     reader.judge.command(&replaced, around);
+}
+
+/// A word of the command in which each `mark` is replaced by a line of the input.
+fn replace<'a>(arg: &Arg<'a>, mark: &str, paths_inside: bool) -> Arg<'a> {
+    if arg.literal().is_none() {
+        // Names that the shell puts there may hold the mark too.
+        return Arg {
+            text: Cow::Borrowed(""),
+            span: arg.span,
+            shape: Shape::Opaque { splits: arg.is_many() },
+        };
+    }
+    let Some(at) = arg.text.find(mark) else {
+        return arg.clone();
+    };
+    if arg.literal() == Some(mark) && paths_inside {
+        // A name inside the project, which may still look like a flag.
+        return Arg {
+            text: Cow::Borrowed("*"),
+            span: arg.span,
+            shape: Shape::Pattern { prefix: 0, many: false },
+        };
+    }
+    Arg {
+        text: Cow::Owned(arg.text.get(..at).unwrap_or("").into()),
+        span: arg.span,
+        shape: Shape::Opaque { splits: false },
+    }
 }
