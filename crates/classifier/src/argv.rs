@@ -181,9 +181,11 @@ impl<'j, 'a> Reader<'j, 'a> {
             let role = self.spec.operands.leading.get(operands.len()).copied().or(self.spec.operands.rest);
             if let Some(Role::Command) = role {
                 let layout = self.spec.operands;
+                // What is appended is appended to that command, not to the operands before it.
+                let around = Surroundings { depth: self.around.depth + 1, ..self.around };
+                self.around.tail = Tail::None;
                 self.judge_operands(&operands, Operands { rest: None, ..layout }, open);
                 self.apply_needs();
-                let around = Surroundings { depth: self.around.depth + 1, ..self.around };
                 return self.judge.command(args.get(at..).unwrap_or(&[]), around);
             }
             operands.push(arg);

@@ -5,19 +5,24 @@
 
 use crate::spec::CommandSpec;
 
+mod calc;
 mod cat;
+mod checksum;
+mod compare;
 mod cut;
 mod date;
 mod df;
 mod diff;
 mod du;
 mod echo;
+mod encode;
 mod file;
 mod find;
 mod git;
 mod grep;
 mod head;
 mod hexdump;
+mod lines;
 mod ls;
 mod names;
 mod nl;
@@ -38,25 +43,54 @@ mod test;
 mod tr;
 mod uniq;
 mod wc;
+mod wrappers;
 mod xargs;
 mod xxd;
 
 /// The tables that judge flags and operands.
 #[rustfmt::skip]
 static JUDGED: &[&CommandSpec] = &[
+    &calc::CAL,
+    &calc::EXPR,
+    &calc::FACTOR,
     &cat::SPEC,
+    &checksum::B2SUM,
+    &checksum::CKSUM,
+    &checksum::SHASUM,
+    &checksum::SUM,
+    &checksum::SUMS,
+    &compare::CMP,
+    &compare::COMM,
+    &compare::JOIN,
     &cut::SPEC,
     &date::SPEC,
     &df::SPEC,
     &diff::SPEC,
     &du::SPEC,
     &echo::SPEC,
+    &encode::BASE64,
+    &encode::BASENC,
+    &encode::ICONV,
+    &encode::NUMFMT,
     &file::SPEC,
     &find::SPEC,
     &git::SPEC,
     &grep::SPEC,
     &head::SPEC,
     &hexdump::SPEC,
+    &lines::COLUMN,
+    &lines::EXPAND,
+    &lines::FMT,
+    &lines::FOLD,
+    &lines::LOOK,
+    &lines::PASTE,
+    &lines::PR,
+    &lines::REV,
+    &lines::SHUF,
+    &lines::TAC,
+    &lines::TEE,
+    &lines::TSORT,
+    &lines::UNEXPAND,
     &ls::SPEC,
     &names::BASENAME,
     &names::DIRNAME,
@@ -101,6 +135,10 @@ static JUDGED: &[&CommandSpec] = &[
     &tr::SPEC,
     &uniq::SPEC,
     &wc::SPEC,
+    &wrappers::NICE,
+    &wrappers::STDBUF,
+    &wrappers::TIME,
+    &wrappers::TIMEOUT,
     &xargs::SPEC,
     &xxd::SPEC,
 ];

@@ -45,11 +45,6 @@ fn is_number_comparison(text: &str) -> bool {
     matches!(text, "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge")
 }
 
-/// Whether the text is the name of a variable without a subscript.
-fn is_plain_name(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
 /// Judges the words of `test`. How they group depends on their number and on words that look like operators, so every
 /// reading is judged: a word is a path wherever some reading makes it one.
 pub(crate) fn expression<'a>(judge: &mut Judge<'a>, args: &[Arg<'a>]) {
@@ -118,9 +113,13 @@ fn files_and_names<'a>(judge: &mut Judge<'a>, args: &[Arg<'a>]) {
         }
         if matches!(text, "-v" | "-R")
             && let Some(next) = next
-            && !next.literal().is_some_and(is_plain_name)
         {
-            judge.report(Code::Script, next.span, "is evaluated as the name of a variable", None);
+            judge.report(
+                Code::Script,
+                next.span,
+                "is looked up as a variable, its subscript evaluated",
+                None,
+            );
         }
     }
 }
