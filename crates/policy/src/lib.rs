@@ -23,6 +23,10 @@
 //! caller passes text, times, resolved paths and split words. Rules on programs say what may start, not what
 //! it then does; that is for a sandbox.
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod act;
 mod builtin;
 mod error;

@@ -315,7 +315,8 @@ impl Settings {
                 builtin.stop_at_first_failure,
                 other.stop_at_first_failure,
             ),
-            hints: stricter(self.hints, builtin.hints, other.hints),
+            // Advice is neither strict nor loose.
+            hints: other.hints.or(self.hints),
             read_roots: narrow(self.read_roots.as_deref(), other.read_roots.as_deref(), is_within),
             write_roots: narrow(self.write_roots.as_deref(), other.write_roots.as_deref(), is_within),
             protected_paths: join(&self.protected_paths, &other.protected_paths),

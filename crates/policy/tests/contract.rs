@@ -1,6 +1,6 @@
 //! The rows of the contract that are this crate's, one after the other.
 
-use cmdgate_policy::{Act, Effect, Policy};
+use cmdgate_policy::{Act, ApprovalPolicy, Effect, Grammar, Policy, SandboxMode, Settings};
 
 fn effect(policy: &Policy, act: Act, target: &str) -> Effect {
     policy.check(act, target).effect
@@ -209,4 +209,152 @@ fn a_broken_rule_errs_to_the_strict_side_and_is_reported() {
     let allow = Policy::deny_all().layer("app").allow_exec("a{b");
     assert_eq!(effect(&allow, Act::Exec, "a{b"), Effect::Deny);
     assert_eq!(allow.errors().len(), 1);
+}
+
+// contract: P2 P6
+#[test]
+fn the_policy_of_an_agent_that_mends_tests() {
+    let policy = Policy::permissive()
+        .layer("app")
+        .allow_exec("npm*")
+        .allow_exec("node*")
+        .deny_exec("rm*")
+        .deny_exec("git push*");
+    assert_eq!(policy.check_exec(&["npm", "test"]).layer, "app");
+    assert_eq!(effect(&policy, Act::Exec, "npm test"), Effect::Allow);
+    assert_eq!(effect(&policy, Act::Exec, "node --test"), Effect::Allow);
+    for denied in ["rm -rf /", "/bin/rm x", "rmdir x", "git push", "git push --force", "/usr/bin/git push"] {
+        assert_eq!(effect(&policy, Act::Exec, denied), Effect::Deny, "{denied}");
+    }
+    assert_eq!(policy.check(Act::Exec, "git status").layer, "default");
+}
+
+// contract: S14 S15
+#[test]
+fn modes_go_by_the_names_of_the_matrix_and_are_ordered_by_strictness() {
+    let sandbox = [SandboxMode::DangerFullAccess, SandboxMode::WorkspaceWrite, SandboxMode::ReadOnly];
+    assert!(sandbox.is_sorted() && sandbox == *SandboxMode::ALL);
+    let approval = [ApprovalPolicy::Never, ApprovalPolicy::OnRequest, ApprovalPolicy::Strict];
+    assert!(approval.is_sorted() && approval == *ApprovalPolicy::ALL);
+    let grammar = [Grammar::Sequence, Grammar::Pipeline, Grammar::Single];
+    assert!(grammar.is_sorted() && grammar == *Grammar::ALL);
+    assert_eq!(sandbox.map(SandboxMode::as_str), ["danger_full_access", "workspace_write", "read_only"]);
+    assert_eq!(approval.map(ApprovalPolicy::as_str), ["never", "on_request", "strict"]);
+    for mode in sandbox {
+        assert_eq!(serde_json::to_value(mode).unwrap(), mode.as_str());
+        assert_eq!(mode.as_str().parse::<SandboxMode>().unwrap(), mode);
+    }
+    assert!("full".parse::<SandboxMode>().is_err());
+}
+
+// contract: S1 S3 S21 P10
+#[test]
+fn the_built_in_bounds() {
+    let limits = Settings::builtin().limits;
+    let number = |value: Option<std::num::NonZeroU64>| value.unwrap().get();
+    assert_eq!(number(limits.timeout_ms), 10_000);
+    assert_eq!(number(limits.max_timeout_ms), 60_000);
+    assert_eq!(number(limits.exec_timeout_ms), 15 * 60 * 1000);
+    assert_eq!(number(limits.output_chars), 10_240);
+    assert_eq!(number(limits.output_lines), 256);
+}
+
+// contract: S26
+#[test]
+fn protected_paths_are_closed_until_opened_by_name() {
+    let mut settings = Settings::builtin().clone();
+    for path in [
+        ".git",
+        ".git/config",
+        ".git/hooks/pre-commit",
+        "sub/.git/config",
+        ".GIT/config",
+        "./.git/x",
+        ".env",
+        ".env.local",
+        ".claude/settings.json",
+        ".codex/config.toml",
+        ".cursor/rules",
+        ".gemini/x",
+        ".cmdgate.toml",
+        ".vscode/tasks.json",
+        ".mcp.json",
+        "lefthook.yml",
+    ] {
+        assert!(settings.protecting(path).is_some(), "{path}");
+    }
+    for path in ["src/main.rs", "gitignore", ".github/workflows/ci.yml", ".gitignore", "environment"] {
+        assert_eq!(settings.protecting(path), None, "{path}");
+    }
+    settings.unprotected_paths = Some(vec![".git".to_owned()]);
+    assert_eq!(settings.protecting(".git/config"), None);
+    assert!(settings.protecting(".claude/x").is_some());
+}
+
+#[test]
+fn a_path_is_judged_as_what_it_resolves_to_by_its_text() {
+    let policy =
+        Policy::default().layer("app").allow_write("src/*").deny_read("secrets/").deny_write("./gen/*.rs");
+    for (act, target, wanted) in [
+        (Act::Write, "src/a.rs", Effect::Allow),
+        (Act::Write, "./src//a.rs", Effect::Allow),
+        (Act::Write, "src/../../etc/passwd", Effect::Ask),
+        (Act::Write, "src/../Makefile", Effect::Ask),
+        (Act::Write, "docs/../src/a.rs", Effect::Allow),
+        (Act::Read, "secrets", Effect::Deny),
+        (Act::Read, "secrets/", Effect::Deny),
+        (Act::Read, "./secrets/x/y", Effect::Deny),
+        (Act::Read, "docs/../secrets/x", Effect::Deny),
+        // Through a link, `..` could lead anywhere: a deny holds for what is written, too.
+        (Act::Read, "secrets/../docs/x", Effect::Deny),
+        (Act::Read, "docs/secrets", Effect::Allow),
+        (Act::Write, "gen/x.rs", Effect::Deny),
+        (Act::Write, "./gen/deep/x.rs", Effect::Deny),
+    ] {
+        assert_eq!(effect(&policy, act, target), wanted, "{act} {target}");
+    }
+}
+
+#[test]
+fn a_host_is_allowed_only_where_it_is_plainly_that_host() {
+    let policy = Policy::default()
+        .layer("app")
+        .allow_net("*.example.com")
+        .allow_net("example.org:443")
+        .deny_net("bad.example.com");
+    for (target, wanted) in [
+        ("api.example.com", Effect::Allow),
+        ("API.Example.COM.", Effect::Allow),
+        ("api.example.com:8443", Effect::Allow),
+        ("https://api.example.com/v1?x=y", Effect::Allow),
+        ("example.com", Effect::Deny),
+        ("example.org:443", Effect::Allow),
+        ("example.org:80", Effect::Deny),
+        ("example.org", Effect::Deny),
+        ("bad.example.com", Effect::Deny),
+        ("BAD.example.com.:443", Effect::Deny),
+        ("https://x@bad.example.com/", Effect::Deny),
+        ("evil.test/.example.com", Effect::Deny),
+        ("evil.test#.example.com", Effect::Deny),
+        ("evil.test\\.example.com", Effect::Deny),
+        ("https://api.example.com@evil.test/", Effect::Deny),
+        ("https://evil.test\\@api.example.com/", Effect::Deny),
+        ("api.example.com evil.test", Effect::Deny),
+        ("", Effect::Deny),
+    ] {
+        assert_eq!(effect(&policy, Act::Net, target), wanted, "{target}");
+    }
+}
+
+#[test]
+fn merging_keeps_the_stricter_base_and_all_layers() {
+    let merged = Policy::permissive().layer("a").allow_net("x").merge(Policy::default());
+    assert_eq!(effect(&merged, Act::Net, "y"), Effect::Deny);
+    assert_eq!(effect(&merged, Act::Net, "x"), Effect::Allow);
+    assert_eq!(effect(&merged, Act::Exec, "x"), Effect::Ask);
+    assert_eq!(effect(&merged, Act::Read, ".env"), Effect::Deny);
+    // A rule after that goes into a layer of its own, not into the secrets.
+    let more = merged.deny_exec("x");
+    assert_eq!(more.check(Act::Exec, "x").layer, "base");
+    assert_eq!(more.without_layer("base").check(Act::Exec, "x").layer, "default");
 }

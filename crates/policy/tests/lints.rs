@@ -123,7 +123,7 @@ expires = 2001-01-01T00:00:00Z
 "#;
     let layer = PolicyFile::parse("team.toml", text).unwrap().into_layers("team").remove(0);
     let policy = Policy::default().with_layer(layer.clone());
-    let now = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_800_000_000);
+    let now = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_800_000_001);
     let mut report = String::new();
     for lint in lint_at(&policy, now) {
         assert_eq!(lint.severity, lint.code.severity());

@@ -1,5 +1,4 @@
 //! What holds for every policy.
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use cmdgate_policy::{
     Act, ApprovalPolicy, Defaults, Effect, Grammar, Layer, Limits, Pattern, Policy, PolicyFile, ProfileName,

@@ -1,0 +1,33 @@
+//! The examples in the documentation are policies.
+
+use cmdgate_policy::{LintCode, Policy, PolicyFile, lint};
+
+#[test]
+fn every_example_in_the_guide_is_read_and_clean() {
+    let guide = include_str!("../../../docs/policy.md");
+    let examples: Vec<&str> =
+        guide.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(examples.len() >= 6);
+    for example in examples {
+        let file = PolicyFile::parse("docs/policy.md", example)
+            .unwrap_or_else(|errors| panic!("{errors}\n{example}"));
+        assert!(file.run_examples().iter().all(cmdgate_policy::ExampleResult::passed));
+        let policy = file.into_layers("example").into_iter().fold(Policy::default(), Policy::with_layer);
+        assert_eq!(lint(&policy), [], "{example}");
+    }
+}
+
+#[test]
+fn every_lint_and_every_key_stands_in_the_guide() {
+    let guide = include_str!("../../../docs/policy.md");
+    for code in LintCode::ALL {
+        assert!(guide.contains(&format!("`{code}`")), "{code}");
+    }
+    let schema: serde_json::Value = serde_json::from_str(cmdgate_policy::SCHEMA).unwrap();
+    let tables = schema["$defs"].as_object().unwrap().values().chain([&schema]);
+    for key in
+        tables.filter_map(|table| table["properties"].as_object()).flat_map(|properties| properties.keys())
+    {
+        assert!(guide.contains(key.as_str()), "{key}");
+    }
+}
