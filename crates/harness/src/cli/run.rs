@@ -28,7 +28,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     common: Common,
     /// Time for the command, 1000 to 60000 milliseconds [default: 10000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(SHELL_TIMEOUT_RANGE))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(SHELL_TIMEOUT_RANGE), allow_negative_numbers = true)]
     timeout_ms: Option<u64>,
     /// The command, as one argument
     #[arg(last = true, required = true, value_name = "COMMAND")]
