@@ -46,9 +46,12 @@ enum Token<'a> {
 /// these, in this order, bash takes every brace literally.
 pub(crate) fn possible(pieces: &[Piece<'_>]) -> bool {
     let mut stage = 0_u8;
+    let mut previous = b' ';
     for piece in pieces {
-        let Piece::Plain(text) = piece else { continue };
-        let mut previous = b' ';
+        let Piece::Plain(text) = piece else {
+            previous = b' ';
+            continue;
+        };
         for byte in text.bytes() {
             stage = match (stage, byte) {
                 (0, b'{') | (1, b',') => stage + 1,

@@ -3,7 +3,7 @@
 use crate::parser::{Keyword, Parser, Stop, offset};
 use crate::pieces::Context;
 use crate::word::{Word, WordValue};
-use crate::{Command, Compound, CompoundKind, ErrorKind, LexError, Span, token};
+use crate::{Command, Compound, CompoundKind, ErrorKind, LexError, RedirectKind, Span, token};
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
@@ -21,11 +21,15 @@ impl<'a> Parser<'a> {
             Keyword::Case => self.case()?,
             Keyword::OpenTest => self.test()?,
             Keyword::Select => {
-                return Err(self.refused("select", "`select` asks for input and is not understood"));
+                return Err(
+                    self.error_here(ErrorKind::Construct, "`select` asks for input and is not understood")
+                );
             }
-            Keyword::Function => return Err(self.refused("function", "a function definition")),
+            Keyword::Function => return Err(self.error_here(ErrorKind::Construct, "a function definition")),
             Keyword::Coproc => {
-                return Err(self.refused("coproc", "`coproc` runs a command in the background"));
+                return Err(
+                    self.error_here(ErrorKind::Construct, "`coproc` runs a command in the background")
+                );
             }
             Keyword::Then
             | Keyword::Elif
@@ -46,10 +50,6 @@ impl<'a> Parser<'a> {
         self.finish_compound(start, kind)
     }
 
-    fn refused(&self, word: &str, message: &'static str) -> LexError {
-        self.error(ErrorKind::Construct, self.pos, self.pos + word.len(), message)
-    }
-
     /// The redirections after a compound command.
     fn finish_compound(&mut self, start: usize, kind: CompoundKind<'a>) -> Result<Command<'a>, LexError> {
         let mut redirects = Vec::new();
@@ -59,7 +59,12 @@ impl<'a> Parser<'a> {
             if !self.at_redirect() {
                 break;
             }
-            redirects.push(self.redirect()?);
+            let redirect = self.redirect()?;
+            if !self.substitutions.is_empty() && matches!(redirect.kind, RedirectKind::HereDocument { .. }) {
+                let message = "inside `$( )` only a simple command can have a here-document";
+                return Err(LexError::new(ErrorKind::Syntax, redirect.span, message));
+            }
+            redirects.push(redirect);
             end = self.pos;
         }
         self.pos = end;
@@ -70,6 +75,9 @@ impl<'a> Parser<'a> {
     pub(crate) fn parenthesis(&mut self) -> Result<Command<'a>, LexError> {
         let start = self.pos;
         self.enter(start)?;
+        if self.rest().starts_with("(\\\n") {
+            return Err(self.error_here(ErrorKind::Syntax, "a continued line directly after a parenthesis"));
+        }
         let kind = if self.peek_second() == Some(b'(') {
             self.pos += 2;
             let text = self.scan(token::arithmetic).filter(|_| self.rest().starts_with("))"));
@@ -213,8 +221,13 @@ impl<'a> Parser<'a> {
             loop {
                 self.blanks();
                 let pattern = self.operand(Context::Pattern)?;
-                if pattern.literal() == Some("esac") {
-                    return Err(LexError::new(ErrorKind::Syntax, pattern.span, "`esac` as a pattern"));
+                // Inside braces bash counts a `}` here as the one that closes them.
+                if matches!(pattern.literal(), Some("esac" | "{" | "}")) {
+                    return Err(LexError::new(
+                        ErrorKind::Syntax,
+                        pattern.span,
+                        "a reserved word as a pattern",
+                    ));
                 }
                 patterns.push(pattern);
                 self.blanks();
@@ -229,6 +242,9 @@ impl<'a> Parser<'a> {
             let empty = self.rest().starts_with(";;") || self.keyword() == Some(Keyword::Esac);
             let body = if empty { None } else { Some(self.list(Stop::Arm, start)?) };
             arms.push((patterns, body));
+            if self.rest().starts_with(";&") {
+                return Err(self.error_here(ErrorKind::Construct, "`;&` is not understood"));
+            }
             if self.rest().starts_with(";;") {
                 if self.rest().starts_with(";;&") {
                     return Err(self.error(
@@ -322,8 +338,8 @@ impl<'a> Parser<'a> {
         let unary = raw.len() == 2
             && matches!(raw.as_bytes(), [b'-', letter] if b"abcdefghknoprstuvwxzGLNORS".contains(letter));
         words.push(left);
-        if self.continued && raw.starts_with('-') {
-            return Err(self.error(ErrorKind::Syntax, at, self.pos, "an operator that spans lines"));
+        if self.continued {
+            return Err(self.error(ErrorKind::Syntax, at, self.pos, "a word of a test that spans lines"));
         }
         self.blanks();
         if unary {

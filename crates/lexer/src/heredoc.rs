@@ -72,13 +72,29 @@ impl<'a> Parser<'a> {
         if self.pending.is_empty() {
             return Ok(());
         }
+        let line_end = self.pos;
         for pending in core::mem::take(&mut self.pending) {
             let body = self.body(&pending)?;
+            self.last_in_substitution(&pending, line_end)?;
             if let Some(place) = self.bodies.get_mut(pending.index) {
                 *place = Some(body);
             }
         }
         Ok(())
+    }
+
+    /// Bash 5.2 prints what it has parsed in `$( )` and parses that again, and what follows the body of a here-document
+    /// can then end up in the wrong place. So a here-document must be the last thing in a `$( )`.
+    fn last_in_substitution(&self, document: &Pending<'a>, line_end: usize) -> Result<(), LexError> {
+        let Some(&depth) = self.substitutions.last() else { return Ok(()) };
+        let blank = |text: &str| text.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n'));
+        let line_is_over = blank(self.slice(document.span.end as usize, line_end));
+        let after = self.rest().trim_start_matches([' ', '\t', '\n']);
+        if self.depth == depth && line_is_over && after.starts_with(')') {
+            return Ok(());
+        }
+        let message = "inside `$( )` a here-document is understood only at the very end";
+        Err(LexError::new(ErrorKind::Syntax, document.span, message))
     }
 
     fn body(&mut self, document: &Pending<'a>) -> Result<Word<'a>, LexError> {
@@ -97,7 +113,8 @@ impl<'a> Parser<'a> {
                 break line_start;
             }
             // Inside `$( )` bash takes such a line as the end of the document and of the substitution.
-            if self.substitutions > 0 && text.starts_with(&*document.delimiter) && text.contains(')') {
+            if !self.substitutions.is_empty() && text.starts_with(&*document.delimiter) && text.contains(')')
+            {
                 let line = Span::new(offset(line_start), offset(line_start + line.len()));
                 let message =
                     "a line of a here-document that starts with its delimiter and closes a parenthesis";

@@ -145,10 +145,10 @@ pub(crate) struct Parser<'a> {
     /// Where the text ends: of the source, of backticks, or of the body of a here-document.
     pub(crate) end: usize,
     pub(crate) grammar: Grammar,
-    depth: usize,
+    pub(crate) depth: usize,
     pub(crate) stages: usize,
-    /// How many `$( )` are open.
-    pub(crate) substitutions: usize,
+    /// The depth of each `$( )` that is open.
+    pub(crate) substitutions: Vec<usize>,
     /// Here-documents whose bodies start after the next newline.
     pub(crate) pending: Vec<Pending<'a>>,
     /// Bodies of here-documents in the order of their operators.
@@ -169,7 +169,7 @@ impl<'a> Parser<'a> {
             grammar,
             depth: 0,
             stages: 0,
-            substitutions: 0,
+            substitutions: Vec::new(),
             pending: Vec::new(),
             bodies: Vec::new(),
             brace_budget: brace::BUDGET,
@@ -233,9 +233,16 @@ impl<'a> Parser<'a> {
         LexError::new(kind, Span::new(offset(start.min(end)), offset(end)), message)
     }
 
-    /// An error at the character under the cursor.
+    /// An error at the operator or word under the cursor.
+    #[cold]
     pub(crate) fn error_here(&self, kind: ErrorKind, message: &'static str) -> LexError {
-        self.error(kind, self.pos, self.pos + 1, message)
+        let rest = self.rest().as_bytes();
+        let length = match rest {
+            [b'&', b'&', ..] | [b'|', b'|' | b'&', ..] | [b';', b';' | b'&', ..] | [b'&', b'>', ..] => 2,
+            [b'#', ..] => rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len()),
+            _ => rest.iter().position(|&byte| token::ends_word(byte)).unwrap_or(rest.len()).max(1),
+        };
+        self.error(kind, self.pos, self.pos + length, message)
     }
 
     pub(crate) fn enter(&mut self, at: usize) -> Result<(), LexError> {
@@ -331,7 +338,9 @@ impl<'a> Parser<'a> {
             None if stop == Stop::End => return Ok(true),
             None => return Err(self.error(ErrorKind::Syntax, open, open + 1, stop.missing())),
             Some(b')') if stop == Stop::Paren => return Ok(true),
-            Some(b';') if stop == Stop::Arm && self.peek_second() == Some(b';') => return Ok(true),
+            Some(b';') if stop == Stop::Arm && matches!(self.peek_second(), Some(b';' | b'&')) => {
+                return Ok(true);
+            }
             Some(b')' | b';' | b'&' | b'|') => {
                 return Err(self.error_here(ErrorKind::EmptySegment, "a command is missing before this"));
             }
@@ -395,7 +404,7 @@ impl<'a> Parser<'a> {
             connector = Connector::Then;
             self.gap();
             match (self.peek(), self.peek_second()) {
-                (None | Some(b')' | b'\n'), _) | (Some(b';'), Some(b';')) => {
+                (None | Some(b')' | b'\n'), _) | (Some(b';'), Some(b';' | b'&')) => {
                     self.newlines()?;
                 }
                 (Some(b';'), _) => {
@@ -425,6 +434,10 @@ impl<'a> Parser<'a> {
                     self.pos += 1;
                 }
                 Some(Keyword::Time) if !timed => {
+                    if !self.substitutions.is_empty() {
+                        // Bash 5.2 takes `time` for a program directly after `$(`, and then `{` for its argument.
+                        return Err(self.error_here(ErrorKind::Syntax, "`time` inside `$( )`"));
+                    }
                     timed = true;
                     self.pos += 4;
                     self.blanks();
@@ -509,14 +522,16 @@ impl<'a> Parser<'a> {
         loop {
             self.count_stage()?;
             if let Some(keyword) = self.keyword() {
-                let length = self.rest().bytes().position(token::ends_word).unwrap_or(self.rest().len());
                 let time = matches!(keyword, Keyword::Not | Keyword::Time);
                 let message = if time {
                     "a reserved word before a pipeline"
                 } else {
                     "a reserved word starts a compound command"
                 };
-                return Err(self.error(ErrorKind::Construct, self.pos, self.pos + length, message));
+                return Err(self.error_here(ErrorKind::Construct, message));
+            }
+            if self.peek() == Some(b'#') {
+                return Err(self.error_here(ErrorKind::Construct, "a comment"));
             }
             stages.push(Command::Simple(self.simple(false)?));
             let end = self.pos;
@@ -578,7 +593,13 @@ impl<'a> Parser<'a> {
                 }
                 (Some(b'0'..=b'9'), _) if token::descriptor(self.rest()).is_ok() => {
                     if self.grammar == Grammar::Pipeline {
-                        return Err(self.error_here(ErrorKind::Construct, "a redirection"));
+                        let length = self.rest().bytes().take_while(u8::is_ascii_digit).count() + 1;
+                        return Err(self.error(
+                            ErrorKind::Construct,
+                            self.pos,
+                            self.pos + length,
+                            "a redirection",
+                        ));
                     }
                     redirects.push(self.redirect()?);
                 }
@@ -596,6 +617,10 @@ impl<'a> Parser<'a> {
                     self.check_word(first, &words)?;
                     if !named {
                         named = true;
+                        if self.continued && self.slice(first, self.pos).contains(['=', '[']) {
+                            let message = "bash might read this word, which spans lines, as an assignment";
+                            return Err(self.error(ErrorKind::Syntax, first, self.pos, message));
+                        }
                         let length = self.pos - first;
                         let reserved = words
                             .first()
@@ -708,6 +733,7 @@ impl<'a> Parser<'a> {
                 "this redirection has no target",
             ));
         }
+        let target = self.pos;
         let kind = match operator {
             Op::Read => RedirectKind::Read(self.target()?),
             Op::Write => RedirectKind::Write { target: self.target()?, append: false },
@@ -721,20 +747,19 @@ impl<'a> Parser<'a> {
             }
             Op::DuplicateIn | Op::DuplicateOut => self.duplicate(fd, operator == Op::DuplicateOut, start)?,
         };
+        // `2>` and `{name}>` are one with their word, even where that word is itself the target of a redirection.
+        let raw = self.slice(target, self.pos).as_bytes();
+        let joined =
+            raw.first() == Some(&b'{') || raw.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'\\' | b'\n'));
+        if joined && matches!(self.peek(), Some(b'<' | b'>')) {
+            let message = "bash would read this word as part of the next redirection";
+            return Err(self.error(ErrorKind::Syntax, target, self.pos + 1, message));
+        }
         Ok(Redirect { fd, kind, span: Span::new(offset(start), offset(self.pos)) })
     }
 
     fn target(&mut self) -> Result<Word<'a>, LexError> {
-        let start = self.pos;
-        let word = self.word(Context::Target)?;
-        let digits = word.literal().is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-        if matches!(self.peek(), Some(b'<' | b'>'))
-            && (digits || self.slice(start, self.pos).starts_with('{'))
-        {
-            let message = "bash would read this word as part of the next redirection";
-            return Err(self.error(ErrorKind::Syntax, start, self.pos + 1, message));
-        }
-        Ok(word)
+        self.word(Context::Target)
     }
 
     /// What follows `<&` or `>&`: a descriptor, `-`, or for `>&` alone a file for both streams.

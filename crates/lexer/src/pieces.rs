@@ -28,7 +28,8 @@ pub(crate) enum Context {
     Target,
     /// The value of an assignment: no braces, no patterns; a tilde counts after every colon.
     Assignment,
-    /// A here-string, the word of `case`, or an operand of `[[`: no braces, no patterns.
+    /// A here-string, the word of `case`, or an operand of `[[`: no braces, no patterns. Bash 5.2 expands a tilde after
+    /// a colon in a here-string.
     Operand,
     /// A pattern of `case`, or the right side of a comparison in `[[`: no braces.
     Pattern,
@@ -95,7 +96,7 @@ pub(crate) fn assemble<'a>(
         .filter(|_| context.has_patterns());
     let mut value = Value { parts: Vec::new(), text: None };
     // Bash takes a word for an assignment when it starts with a name; then tildes after `=` and `:` count as well.
-    let mut named = context == Context::Assignment;
+    let mut named = matches!(context, Context::Assignment | Context::Operand);
     let mut tildes = named;
     let mut previous = None;
     for (index, piece) in pieces.drain(..).enumerate() {

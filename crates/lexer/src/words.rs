@@ -101,6 +101,7 @@ impl<'a> Parser<'a> {
         }
         let start = self.pos;
         self.pos += length;
+        self.continued = false;
         Some(Word {
             span: Span::new(offset(start), offset(self.pos)),
             value: WordValue::Literal(Cow::Borrowed(text)),
@@ -116,19 +117,19 @@ impl<'a> Parser<'a> {
 
     /// Whether brace expansion would change the word, or might.
     fn braces_count(&self, pieces: &[Piece<'a>], span: Span) -> Result<bool, LexError> {
-        let open = |piece: &Piece<'_>| matches!(piece, Piece::Plain(text) if text.contains('{'));
-        if self.continued && pieces.iter().any(open) {
-            return Err(LexError::new(ErrorKind::Expansion, span, "braces in a word that spans lines"));
-        }
         let possible = brace::possible(pieces);
         if possible && self.grammar == Grammar::Pipeline {
             return Err(LexError::new(ErrorKind::Construct, span, "brace expansion"));
+        }
+        if possible && self.continued {
+            return Err(LexError::new(ErrorKind::Expansion, span, "braces in a word that spans lines"));
         }
         Ok(possible)
     }
 
     /// Reads the word at the cursor in pieces, up to the first unquoted blank, newline or operator.
     pub(crate) fn pieces(&mut self) -> Result<Vec<Piece<'a>>, LexError> {
+        let start = self.pos;
         let mut pieces = core::mem::take(&mut self.spare);
         self.continued = false;
         let mut continued = false;
@@ -147,6 +148,12 @@ impl<'a> Parser<'a> {
             }
         }
         self.continued = continued;
+        // Bash 5.2 prints what it has parsed in `$( )` and parses that again, but prints no `;` after an `&`.
+        let raw = self.slice(start, self.pos);
+        if !self.substitutions.is_empty() && raw.ends_with('&') {
+            let message = "a word inside `$( )` that ends with `\\&`; quote it otherwise";
+            return Err(self.error(ErrorKind::Escape, start, self.pos, message));
+        }
         Ok(pieces)
     }
 
@@ -290,6 +297,9 @@ impl<'a> Parser<'a> {
         let quoted = soft.is_some();
         self.pos += 1;
         let rest = self.rest();
+        if rest.starts_with("\\\n") || rest.starts_with("(\\\n") {
+            return Err(self.error(ErrorKind::Expansion, start, start + 1, "an expansion that spans lines"));
+        }
         let mut chars = rest.chars();
         match (chars.next(), chars.next()) {
             (Some('('), Some('(')) => {
@@ -306,10 +316,10 @@ impl<'a> Parser<'a> {
                 self.pos += 1;
                 self.enter(start)?;
                 let pending = core::mem::take(&mut self.pending);
-                self.substitutions += 1;
+                self.substitutions.push(self.depth);
                 let list = self.list(Stop::Paren, start)?;
                 self.expect_closing(start)?;
-                self.substitutions -= 1;
+                self.substitutions.pop();
                 self.no_pending()?;
                 self.pending = pending;
                 self.leave();
@@ -353,6 +363,14 @@ impl<'a> Parser<'a> {
                 return Err(self.error(ErrorKind::Expansion, start, start + 1, message));
             }
             _ => match self.scan(token::bare_parameter) {
+                Some(_) if self.rest().starts_with("\\\n") => {
+                    return Err(self.error(
+                        ErrorKind::Expansion,
+                        start,
+                        self.pos,
+                        "an expansion that spans lines",
+                    ));
+                }
                 Some(name) => pieces.push(Piece::Part(Part::Variable { name, quoted })),
                 None => pieces.push(Piece::Quoted(Cow::Borrowed("$"))),
             },
