@@ -1,0 +1,291 @@
+//! Bash as the oracle: what the lexer accepts, bash must read in the same way.
+//!
+//! Generated command lines are lexed, run through a small interpreter of the lexer's tree, and given to bash, in which
+//! the programs are functions that report their arguments. Both must see the same calls with the same words. Nothing
+//! real can run: the only programs are those functions, `PATH` leads nowhere, and where bubblewrap is installed bash
+//! sits in an empty directory of a read-only system without network.
+//!
+//! `CMDGATE_ORACLE_STRINGS` sets how many strings are generated, `CMDGATE_ORACLE_SEED` which ones.
+// contract: X4
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::needless_for_each,
+    reason = "the helpers of a test fail by panicking"
+)]
+
+#[path = "bash_oracle/bash.rs"]
+mod bash;
+#[path = "bash_oracle/generate.rs"]
+mod generate;
+#[path = "bash_oracle/interpret.rs"]
+mod interpret;
+
+use cmdgate_lexer::{Command, CompoundKind, Grammar, List, Part, RedirectKind, Script, Segment, Word, lex};
+use generate::Random;
+use interpret::interpret;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// How many strings a run generates when nothing else is said.
+const STRINGS: usize = 40_000;
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// What bash did differently from what the tree says, if anything. `None` when the lexer refuses the string or the
+/// interpreter cannot say what must happen.
+fn difference(source: &str) -> Option<String> {
+    let script = lex(source, Grammar::Sequence).ok()?;
+    let expected = interpret(&script, source)?;
+    let seen = bash::run(&[source]).pop()?;
+    compare(&expected, seen)
+}
+
+fn compare(expected: &[Vec<String>], mut seen: bash::Seen) -> Option<String> {
+    if seen.syntax_error {
+        return Some("bash calls it a syntax error".into());
+    }
+    let mut expected = expected.to_vec();
+    expected.sort();
+    seen.calls.sort();
+    (expected != seen.calls).then(|| format!("expected {expected:?}\n  bash did {:?}", seen.calls))
+}
+
+/// The shortest string found by leaving out pieces of `source` that still shows a difference.
+fn minimise(source: &str) -> String {
+    let mut best: Vec<char> = source.chars().collect();
+    let mut size = best.len().div_ceil(2);
+    while size > 0 {
+        let mut at = 0;
+        while at < best.len() {
+            let mut shorter = best.clone();
+            shorter.drain(at..(at + size).min(best.len()));
+            if difference(&shorter.iter().collect::<String>()).is_some() {
+                best = shorter;
+            } else {
+                at += size;
+            }
+        }
+        size /= 2;
+    }
+    best.into_iter().collect()
+}
+
+#[test]
+fn generated_command_lines_are_read_as_bash_reads_them() {
+    let seed = setting("CMDGATE_ORACLE_SEED", 1);
+    let count = usize::try_from(setting("CMDGATE_ORACLE_STRINGS", STRINGS as u64)).unwrap();
+    let mut random = Random::new(seed);
+    let mut generated = HashSet::new();
+    let mut judged = Vec::new();
+    let mut accepted = 0;
+    while generated.len() < count {
+        let source = random.command_line();
+        if !generated.insert(source.clone()) {
+            continue;
+        }
+        let Ok(script) = lex(&source, Grammar::Sequence) else { continue };
+        accepted += 1;
+        if let Some(expected) = interpret(&script, &source) {
+            judged.push((source, expected));
+        }
+    }
+    let failures: Vec<_> = std::thread::scope(|scope| {
+        let halves = judged.chunks(judged.len().div_ceil(2).max(1));
+        let threads: Vec<_> = halves
+            .map(|half| {
+                scope.spawn(move || {
+                    let mut failures = Vec::new();
+                    for batch in half.chunks(500) {
+                        let sources: Vec<&str> = batch.iter().map(|(source, _)| source.as_str()).collect();
+                        for ((source, expected), seen) in batch.iter().zip(bash::run(&sources)) {
+                            if compare(expected, seen).is_some() {
+                                failures.push(source.clone());
+                            }
+                        }
+                    }
+                    failures
+                })
+            })
+            .collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    let words: usize = judged.iter().flat_map(|(_, calls)| calls).map(Vec::len).sum();
+    println!("seed {seed}: {count} strings, {accepted} accepted, {} compared, {words} words", judged.len());
+    for source in failures.iter().take(8) {
+        let small = minimise(source);
+        let what = difference(&small).unwrap_or_else(|| "only in a batch".into());
+        println!("\n{small:?}\n  {what}\n  from {source:?}");
+    }
+    assert!(
+        failures.is_empty(),
+        "{} of {} strings differ, see above (seed {seed})",
+        failures.len(),
+        judged.len()
+    );
+    assert!(judged.len() > count / 6, "too few strings were compared to mean anything");
+}
+
+/// The command lines of every case file that can be found.
+fn case_texts() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut files: Vec<PathBuf> = Vec::new();
+    for folder in ["../shared/cases", "crates/classifier/cases", "tests/cases"] {
+        let Ok(entries) = std::fs::read_dir(root.join(folder)) else { continue };
+        files.extend(
+            entries
+                .flatten()
+                .map(|entry| entry.path())
+                .filter(|path| path.extension() == Some("jsonl".as_ref())),
+        );
+    }
+    let mut texts: Vec<String> = files
+        .iter()
+        .flat_map(|file| std::fs::read_to_string(file).unwrap().lines().map(String::from).collect::<Vec<_>>())
+        .filter_map(|line| {
+            serde_json::from_str::<serde_json::Value>(&line).ok()?["command"].as_str().map(String::from)
+        })
+        .chain(lexer_cases(root))
+        .collect();
+    texts.sort();
+    texts.dedup();
+    texts
+}
+
+/// The command lines of the lexer's own cases.
+fn lexer_cases(root: &Path) -> Vec<String> {
+    let folder = root.join("crates/lexer/cases");
+    let files = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut texts = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        texts.extend(
+            text.split("\n---\n")
+                .filter_map(|case| case.split_once("\n=> "))
+                .map(|(command, _)| command.to_string()),
+        );
+    }
+    texts
+}
+
+/// Every simple command of `list`, those of substitutions included.
+fn segments<'s, 'a>(list: &'s List<'a>, found: &mut Vec<&'s Segment<'a>>) {
+    for stage in list.items.iter().flat_map(|item| &item.pipeline.stages) {
+        let redirects = match stage {
+            Command::Simple(segment) => {
+                segment.words.iter().for_each(|word| inside(word, found));
+                segment.assignments.iter().for_each(|assignment| inside(&assignment.value, found));
+                found.push(segment);
+                &segment.redirects
+            }
+            Command::Compound(compound) => {
+                match &compound.kind {
+                    CompoundKind::Subshell(list) | CompoundKind::Group(list) => segments(list, found),
+                    CompoundKind::For { words, body, .. } => {
+                        words.iter().for_each(|word| inside(word, found));
+                        segments(body, found);
+                    }
+                    CompoundKind::While { condition, body, .. } => {
+                        segments(condition, found);
+                        segments(body, found);
+                    }
+                    CompoundKind::If { branches, otherwise } => {
+                        for (condition, body) in branches {
+                            segments(condition, found);
+                            segments(body, found);
+                        }
+                        otherwise.iter().for_each(|body| segments(body, found));
+                    }
+                    CompoundKind::Case { word, arms } => {
+                        inside(word, found);
+                        for (patterns, body) in arms {
+                            patterns.iter().for_each(|word| inside(word, found));
+                            body.iter().for_each(|body| segments(body, found));
+                        }
+                    }
+                    CompoundKind::Conditional(words) => words.iter().for_each(|word| inside(word, found)),
+                    CompoundKind::Arithmetic(_) => {}
+                }
+                &compound.redirects
+            }
+        };
+        for redirect in redirects {
+            match &redirect.kind {
+                RedirectKind::Read(word)
+                | RedirectKind::ReadWrite(word)
+                | RedirectKind::HereString(word)
+                | RedirectKind::HereDocument { body: word, .. }
+                | RedirectKind::Write { target: word, .. }
+                | RedirectKind::WriteBoth { target: word, .. } => inside(word, found),
+                RedirectKind::Duplicate(_) | RedirectKind::Close => {}
+            }
+        }
+    }
+}
+
+fn inside<'s, 'a>(word: &'s Word<'a>, found: &mut Vec<&'s Segment<'a>>) {
+    for part in word.parts() {
+        if let Part::Substitution { list, .. } = part {
+            segments(list, found);
+        }
+    }
+}
+
+/// The words of `segment` as they stand in the source, its redirections blanked out, and the words themselves; `None`
+/// when not all of them are literal.
+fn argument_text(segment: &Segment<'_>, source: &str) -> Option<(String, Vec<String>)> {
+    let words: Option<Vec<String>> =
+        segment.words.iter().map(|word| word.literal().map(String::from)).collect();
+    let start = segment.words.first()?.span.start as usize;
+    let mut text = source.as_bytes()[start..segment.span.end as usize].to_vec();
+    for redirect in &segment.redirects {
+        let range = redirect.span.range();
+        if range.start >= start {
+            text[range.start - start..range.end - start].fill(b' ');
+        }
+    }
+    Some((String::from_utf8(text).unwrap(), words?))
+}
+
+#[test]
+fn the_words_of_every_case_are_those_that_bash_passes() {
+    let texts = case_texts();
+    let accepted: Vec<(&String, Script<'_>)> =
+        texts.iter().filter_map(|text| Some((text, lex(text, Grammar::Sequence).ok()?))).collect();
+    let mut probes = HashSet::new();
+    for (text, script) in &accepted {
+        let mut found = Vec::new();
+        segments(&script.list, &mut found);
+        probes.extend(found.iter().filter_map(|segment| argument_text(segment, text)));
+    }
+    let probes: Vec<_> = probes.into_iter().collect();
+    println!(
+        "{} texts, {} accepted, {} distinct simple commands of literal words",
+        texts.len(),
+        accepted.len(),
+        probes.len()
+    );
+    let mut differences = Vec::new();
+    for batch in probes.chunks(1_000) {
+        let sources: Vec<String> = batch.iter().map(|(text, _)| format!("w0 {text}")).collect();
+        let seen = bash::run(&sources.iter().map(String::as_str).collect::<Vec<_>>());
+        for ((text, words), seen) in batch.iter().zip(seen) {
+            let mut expected = vec!["w0".to_string()];
+            expected.extend(words.iter().cloned());
+            if let Some(what) = compare(&[expected], seen) {
+                differences.push(format!("{text:?}\n  {what}"));
+            }
+        }
+    }
+    let sources: Vec<&str> = accepted.iter().map(|(text, _)| text.as_str()).collect();
+    for (text, message) in bash::syntax_errors(&sources) {
+        differences.push(format!("{text:?}\n  {message}"));
+    }
+    assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.join("\n"));
+    assert!(probes.len() >= 30, "too few commands were compared to mean anything");
+}
