@@ -73,7 +73,7 @@ pub(super) static CAL: CommandSpec = CommandSpec {
         inert(&["-W"]).takes_number(),
         inert(&["-w"]),
         inert(&["-y"]),
-        inert(&["-N"]),
+        inert(&["-N"]).elsewhere(),
         inert(&["-b"]),
         inert(&["-h"]),
     ],

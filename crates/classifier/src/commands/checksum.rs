@@ -59,6 +59,8 @@ pub(super) static CKSUM: CommandSpec = CommandSpec {
         inert(&["-l", "--length"]).takes_number(),
         inert(&["--tag"]),
         inert(&["--untagged"]),
+        inert(&["-b"]),
+        inert(&["-t"]),
         inert(&["-z", "--zero"]),
         inert(&["--ignore-missing"]),
         inert(&["--quiet"]),

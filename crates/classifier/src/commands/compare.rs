@@ -10,7 +10,7 @@ pub(super) static CMP: CommandSpec = CommandSpec {
     about: "says where two files differ first",
     checked: "GNU diffutils 3.8",
     flags: &[
-        inert(&["-b", "--print-bytes"]),
+        inert(&["-b", "-c", "--print-bytes", "--print-chars"]),
         inert(&["-i", "--ignore-initial"]).takes_number(),
         inert(&["-l", "--verbose"]),
         inert(&["-n", "--bytes"]).takes_number(),

@@ -69,6 +69,7 @@ pub(super) static SPEC: CommandSpec = CommandSpec {
         inert(&["--color"]).may_take(Role::OneOf(&["never", "always", "auto"])),
         inert(&["--palette"]).takes_text(),
         inert(&["--binary"]),
+        inert(&["-h"]),
         inert(&["--help"]).ends(),
         inert(&["-v", "--version"]).ends(),
     ],
