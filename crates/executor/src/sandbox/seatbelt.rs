@@ -19,6 +19,10 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+pub use crate::plan::Covers;
+use crate::plan::{Plan, Rule};
+use crate::sandbox::Reads;
+
 /// The program that applies a profile. Never looked up on `PATH`.
 pub const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
@@ -52,22 +56,6 @@ pub struct ProfileError {
     pub path: PathBuf,
     /// Why not.
     pub reason: &'static str,
-}
-
-/// Which paths a rule covers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Covers {
-    /// A path and everything below it.
-    Tree(PathBuf),
-    /// The path alone, not what lies below it.
-    Exactly(PathBuf),
-    /// Every name in `directory` that starts with `prefix`, and everything below.
-    Prefix {
-        /// The directory.
-        directory: PathBuf,
-        /// How the name starts.
-        prefix: OsString,
-    },
 }
 
 /// One line of the table of files.
@@ -148,6 +136,57 @@ const NETWORK_SERVICES: &[&str] = &[
 ];
 
 impl Confinement {
+    /// What a plan asks for. `tmp` is the one directory for temporary files, private to the user (0700).
+    ///
+    /// Every line of the plan's table about the project, its roots, protected and hidden paths is taken over in order;
+    /// the lines about `/dev`, `/proc`, `/run` and `/tmp` describe mounts that only Linux has.
+    pub fn of(plan: &Plan, tmp: &Path, door: Door) -> Self {
+        let mut rules = Vec::new();
+        let mut pinned: Vec<PathBuf> = Vec::new();
+        for zone in &plan.zones {
+            let rule =
+                |read, write, any_case| FileRule { covers: zone.covers.clone(), read, write, any_case };
+            if let Err(Rule::Hidden(_)) = &zone.read {
+                rules.push(rule(Some(false), Some(false), false));
+            } else if let Err(Rule::Protected(_)) = &zone.write {
+                rules.push(rule(None, Some(false), true));
+                let below = match &zone.covers {
+                    Covers::Tree(path) | Covers::Exactly(path) => path.clone(),
+                    Covers::Prefix { directory, prefix } => directory.join(prefix),
+                };
+                let inside = |path: &&Path| plan.writable.iter().any(|root| path.starts_with(root));
+                pinned.extend(below.ancestors().skip(1).take_while(inside).map(Path::to_owned));
+            } else if let (Covers::Tree(path), Ok(())) = (&zone.covers, &zone.read)
+                && path != Path::new("/")
+            {
+                // What may be written is said by the roots: a private place of Linux is writable in the plan too, and
+                // may bear the name of one.
+                match &zone.write {
+                    Ok(()) if plan.writable.contains(path) => rules.push(rule(Some(true), Some(true), false)),
+                    Err(Rule::ReadOnlyMode | Rule::OutsideWritableRoots) => {
+                        rules.push(rule(Some(true), Some(false), false));
+                    }
+                    Ok(())
+                    | Err(
+                        Rule::Protected(_)
+                        | Rule::Hidden(_)
+                        | Rule::NotVisible
+                        | Rule::System
+                        | Rule::HostSocket(_),
+                    ) => {}
+                }
+            }
+        }
+        Self {
+            read_everything: plan.reads == Reads::Everything,
+            rules,
+            writable: plan.writable.clone(),
+            pinned,
+            tmp: tmp.to_owned(),
+            door,
+        }
+    }
+
     /// Writes the profile.
     ///
     /// # Errors

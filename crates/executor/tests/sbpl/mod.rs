@@ -2,7 +2,8 @@
 //!
 //! What is not known here is an error or does not match: a profile that uses more must teach it to this reader first.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -156,6 +157,7 @@ struct Rule {
 pub(crate) struct Evaluator {
     rules: Vec<Rule>,
     parameters: Vec<(String, OsString)>,
+    expressions: RefCell<BTreeMap<String, regex::bytes::Regex>>,
 }
 
 impl Evaluator {
@@ -202,7 +204,7 @@ impl Evaluator {
         if given != used || given.len() != profile.parameters.len() {
             return Err(format!("parameters given {given:?} and used {used:?} differ"));
         }
-        Ok(Self { rules, parameters: profile.parameters.clone() })
+        Ok(Self { rules, parameters: profile.parameters.clone(), expressions: RefCell::default() })
     }
 
     /// Would the kernel let this operation on a path through? The last rule that matches decides.
@@ -220,6 +222,7 @@ impl Evaluator {
     }
 
     /// Rules that name this operation, as text.
+    #[allow(dead_code, reason = "one of the two test programs asks")]
     pub(crate) fn rules_for(&self, operation: &str) -> Vec<String> {
         self.rules
             .iter()
@@ -242,9 +245,12 @@ impl Evaluator {
                     .strip_prefix(tree.as_slice())
                     .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/") || tree == b"/")
             }
-            "regex" => {
-                regex::bytes::Regex::new(&format!("(?-u){}", parts[1].text())).unwrap().is_match(bytes)
-            }
+            "regex" => self
+                .expressions
+                .borrow_mut()
+                .entry(parts[1].text().to_owned())
+                .or_insert_with_key(|text| regex::bytes::Regex::new(&format!("(?-u){text}")).unwrap())
+                .is_match(bytes),
             "require-all" => parts[1..].iter().all(|part| self.matches(part, path)),
             "require-any" => parts[1..].iter().any(|part| self.matches(part, path)),
             "require-not" => !self.matches(&parts[1], path),
