@@ -26,6 +26,7 @@ pub mod commands;
 mod condition;
 mod effect;
 mod finding;
+pub mod git_config;
 mod paths;
 mod redirect;
 mod script;
