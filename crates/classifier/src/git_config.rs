@@ -347,7 +347,7 @@ impl<'a> Entry<'a> {
                 out.refuse(self, "an alias may take the place of a command that git has");
             }
             "hook.*.command" => {
-                out.refuse(self, "is a hook that the configuration names, which newer gits run")
+                out.refuse(self, "is a hook that the configuration names, which newer gits run");
             }
             shape if shape.starts_with("submodule.*.") => self.ignore_submodule(keys),
             _ => {}
