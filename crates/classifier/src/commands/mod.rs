@@ -5,10 +5,13 @@
 
 use crate::spec::CommandSpec;
 
+mod bat;
+mod binutils;
 mod calc;
 mod cat;
 mod checksum;
 mod compare;
+mod compress;
 mod cut;
 mod date;
 mod df;
@@ -16,14 +19,18 @@ mod diff;
 mod du;
 mod echo;
 mod encode;
+mod eza;
 mod file;
 mod find;
 mod git;
+mod gofmt;
 mod grep;
 mod head;
 mod hexdump;
+mod less;
 mod lines;
 mod ls;
+mod machine;
 mod names;
 mod nl;
 mod od;
@@ -39,9 +46,13 @@ mod stat;
 mod strings;
 mod system;
 mod tail;
+mod tar;
 mod test;
+mod tokei;
 mod tr;
 mod uniq;
+mod unzip;
+mod versions;
 mod wc;
 mod wrappers;
 mod xargs;
@@ -141,11 +152,43 @@ static JUDGED: &[&CommandSpec] = &[
     &wrappers::TIMEOUT,
     &xargs::SPEC,
     &xxd::SPEC,
+    &binutils::ADDR2LINE,
+    &binutils::AR,
+    &bat::SPEC,
+    &compress::BZCAT,
+    &compress::BZIP2,
+    &binutils::CXXFILT,
+    &machine::DPKG,
+    &machine::DPKG_QUERY,
+    &eza::SPEC,
+    &machine::FINDMNT,
+    &gofmt::SPEC,
+    &compress::GZIP,
+    &less::LESS,
+    &machine::LSBLK,
+    &machine::LSCPU,
+    &machine::LSMOD,
+    &less::MORE,
+    &binutils::NM,
+    &binutils::OBJDUMP,
+    &binutils::READELF,
+    &tokei::SCC,
+    &binutils::SIZE,
+    &tar::SPEC,
+    &tokei::TOKEI,
+    &unzip::UNZIP,
+    &machine::WHATIS,
+    &compress::XZ,
+    &compress::XZCAT,
+    &unzip::ZIPINFO,
+    &compress::ZSTD,
+    &compress::ZSTDCAT,
 ];
 
-/// Every table: those that judge, then the programs that are never safe.
+/// Every table: those that judge, then the programs of which only a version is known, then those that are never safe.
 pub static ALL: &[&CommandSpec] = &EVERY;
-static EVERY: [&CommandSpec; JUDGED.len() + refused::SPECS.len()] = chain(JUDGED, &refused::SPECS);
+static EVERY: [&CommandSpec; JUDGED.len() + versions::SPECS.len() + refused::SPECS.len()] =
+    chain(JUDGED, &versions::SPECS, &refused::SPECS);
 
 /// Where each name stands in [`ALL`], sorted by name at compile time.
 static INDEX: [(&str, u16); count_names(ALL)] = index_names(ALL);
@@ -165,16 +208,19 @@ pub fn lookup(name: &str) -> Option<&'static CommandSpec> {
 #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
 const fn chain<const N: usize>(
     judged: &[&'static CommandSpec],
+    versions: &'static [CommandSpec],
     refused: &'static [CommandSpec],
 ) -> [&'static CommandSpec; N] {
     let mut every = [&CommandSpec::UNREAD; N];
     let mut at = 0;
-    while at < judged.len() {
-        every[at] = judged[at];
-        at += 1;
-    }
     while at < N {
-        every[at] = &refused[at - judged.len()];
+        every[at] = if at < judged.len() {
+            judged[at]
+        } else if at < judged.len() + versions.len() {
+            &versions[at - judged.len()]
+        } else {
+            &refused[at - judged.len() - versions.len()]
+        };
         at += 1;
     }
     every

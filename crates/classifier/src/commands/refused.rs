@@ -42,6 +42,56 @@ refused! {
     "runs a script":
         "bash" "sh" "zsh" "dash" "fish" "ksh" "mksh" "tcsh" "csh" "rbash" "pwsh" "nu" "xonsh" "tclsh" "wish";
     "prints for ever": "yes";
+    // ---- archives and documents ------------------------------------------------------------------------------------------
+    "is a script that runs decompressors and other programs":
+        "zcat" "gzcat" "gunzip" "uncompress" "zgrep" "zegrep" "zfgrep" "zless" "zmore" "zdiff" "zcmp" "znew" "zforce"
+        "bzgrep" "bzegrep" "bzfgrep" "bzless" "bzmore" "bzdiff" "bzcmp" "xzgrep" "xzegrep" "xzfgrep" "xzless"
+        "xzmore" "xzdiff" "xzcmp" "lzgrep" "lzless" "zstdgrep" "zstdless" "zipgrep";
+    "writes archives or the files in them":
+        "zip" "zipcloak" "zipnote" "zipsplit" "7z" "7za" "7zr" "rar" "unrar" "cpio" "pax" "bsdtar" "compress" "gzexe"
+        "bzip2recover" "lz4" "lzip" "brotli" "pigz" "pbzip2";
+    "changes object files": "strip" "objcopy" "ranlib" "patchelf" "elfedit";
+    "runs the dynamic linker, and in some versions the file itself": "ldd";
+    "formats pages by running several programs, and writes a cache": "man" "mandb";
+    "runs `gzip` through a shell": "info";
+    "runs a pager that the repository's configuration may name": "delta" "diff-so-fancy" "difft" "tig" "lazygit";
+    "runs `diff`, or the program that its configuration names": "colordiff";
+    "writes temporary files, and runs `pwd` and unpackers": "cloc";
+    "opens files in another program": "xdg-open" "open" "code" "cursor" "subl" "screen";
+    // ---- packages ---------------------------------------------------------------------------------------------------------
+    "installs packages; even its queries run `dpkg` and write caches": "apt" "apt-get" "apt-cache" "aptitude" "apt-mark";
+    "installs packages; even its queries open the database for writing":
+        "rpm" "yum" "dnf" "zypper" "pacman" "apk" "brew" "port" "snap" "flatpak" "nix" "nix-env" "nix-shell";
+    "installs packages, and looks for newer versions of itself": "pip" "pip3" "pipx" "pipenv" "poetry" "conda" "mamba";
+    "runs a program that the project names, and writes caches": "yarn" "pnpm" "corepack" "bunx" "pnpx";
+    "installs packages or runs code of the project": "gem" "bundle" "bundler" "composer" "cpan" "cpanm" "luarocks";
+    // ---- building and running ---------------------------------------------------------------------------------------------
+    "writes `/tmp/hsperfdata_*` even to show its version":
+        "java" "javac" "jar" "javap" "jshell" "keytool" "mvn" "mvnw" "gradle" "gradlew" "ant" "sbt" "lein" "scala"
+        "kotlin" "kotlinc" "groovy" "clojure" "clj";
+    "runs code of the project, its configuration among it":
+        "pytest" "tox" "nox" "pylint" "flake8" "jest" "vitest" "mocha" "webpack" "vite" "rollup" "next" "nuxt"
+        "ts-node" "tsx" "nx" "turbo" "lerna" "gulp" "grunt" "karma" "cypress" "playwright" "storybook" "rake" "rspec"
+        "rubocop" "rails" "phpunit" "phpstan" "pre-commit" "husky" "stylelint" "biome" "oxlint" "jupyter" "ipython";
+    "builds, or runs what was built":
+        "ninja" "meson" "scons" "bazel" "bazelisk" "buck" "buck2" "just" "task" "clang" "clang++" "clang-format"
+        "clang-tidy" "autoconf" "automake" "libtool" "m4" "flex" "bison" "nasm" "lldb" "valgrind"
+        "perf" "cross" "wasm-pack" "trunk" "protoc" "buf" "swift" "xcodebuild" "dotnet" "msbuild" "nuget" "zig" "ghc"
+        "cabal" "stack" "ocaml" "dune" "opam";
+    "interprets a language": "R" "Rscript" "lua" "luajit" "julia" "elixir" "iex" "mix" "erl" "rebar3" "bc" "dc"
+        "osascript" "guile" "racket" "sbcl" "octave" "pypy" "pypy3";
+    // ---- services -----------------------------------------------------------------------------------------------------------
+    "talks to a server or a daemon":
+        "kubectl" "helm" "terraform" "tofu" "terragrunt" "pulumi" "aws" "gcloud" "gsutil" "az" "doctl" "heroku" "vercel"
+        "netlify" "flyctl" "fly" "wrangler" "firebase" "supabase" "docker-compose" "podman" "nerdctl" "buildah"
+        "skopeo" "minikube" "kind" "k9s" "oc" "ansible" "ansible-playbook" "vagrant" "packer" "consul" "vault" "glab"
+        "hub" "svn" "hg" "bzr" "fossil";
+    "talks to a database server, and runs commands of its own":
+        "psql" "pg_dump" "pg_restore" "mysql" "mysqldump" "mariadb" "redis-cli" "mongo" "mongosh" "sqlcmd" "cqlsh"
+        "duckdb" "clickhouse" "clickhouse-client";
+    "opens keys, and starts an agent that keeps them":
+        "gpg" "gpg2" "gpg-agent" "gpgconf" "ssh-agent" "ssh-add" "ssh-keygen" "age" "pass" "op" "security";
+    "opens a socket to the kernel or devices": "lsusb" "lspci" "iw" "iwconfig" "ethtool" "nmcli" "ufw" "firewall-cmd";
     // ---- the machine ---------------------------------------------------------------------------------------------------
     "changes settings of the machine or the terminal":
         "stty" "reset" "mount" "umount" "swapon" "swapoff" "sysctl" "systemctl" "service" "crontab" "shutdown" "reboot"
