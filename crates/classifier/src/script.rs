@@ -915,17 +915,33 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Whether a pattern's path component may match `..`: it begins with a dot, and what follows may be one dot. Bash 5.2
-/// no longer does this (`globskipdots`), older ones do.
+/// Whether a pattern's path component may match `..`: it begins with a dot, which nothing but a dot matches, and what
+/// follows may be one character. Bash 5.2 no longer does this (`globskipdots`), older ones do.
 fn may_match_parent(component: &str) -> bool {
-    if component == ".." {
+    let Some(rest) = component.strip_prefix('.') else {
+        return false;
+    };
+    if !rest.contains(['*', '?', '[']) {
         return false;
     }
-    let special = |c: char| matches!(c, '*' | '?' | '[');
-    component.starts_with('.')
-        && component.contains(special)
-        && component.chars().skip(1).all(|c| special(c) || matches!(c, '.' | ']' | '!' | '^'))
-        || component.starts_with('[')
+    let mut single = 0;
+    let mut chars = rest.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '*' => {}
+            '.' | '?' => single += 1,
+            '[' => {
+                // The first character of a set may be the closing bracket itself.
+                chars.next();
+                if !chars.any(|c| c == ']') {
+                    return false;
+                }
+                single += 1;
+            }
+            _ => return false,
+        }
+    }
+    single <= 1
 }
 
 /// Lexical normal form of a directory, as the shell's own `cd` makes it: without `.` and with `..` cancelled.
@@ -1007,5 +1023,22 @@ fn never_repeats(condition: &List<'_>, until: bool) -> bool {
             _ => false,
         },
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::may_match_parent;
+
+    #[test]
+    fn what_may_match_the_parent_directory() {
+        // contract: S9
+        for may in [".*", ".?", ".[.]", ".[a.]", ".[!a]", ".[]a.]", "..*", ".*.", ".**"] {
+            assert!(may_match_parent(may), "{may}");
+        }
+        for never in [".", "..", "*", "?.", "[.].", "[id]", ".e*", ".*rc", ".??", ".?.", "...*", ".[a", "a.*"]
+        {
+            assert!(!may_match_parent(never), "{never}");
+        }
     }
 }
