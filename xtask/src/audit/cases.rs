@@ -122,6 +122,15 @@ pub enum Expect {
     Nothing,
 }
 
+/// Why a row of the tier `cautious` may be safe all the same.
+#[derive(Debug, Clone, Deserialize)]
+struct Argued {
+    /// The condition that takes the hazard away.
+    condition: String,
+    /// How.
+    why: String,
+}
+
 /// One figure.
 #[derive(Debug, Clone, Serialize)]
 pub struct Figure {
@@ -189,6 +198,8 @@ pub struct Report {
     pub figures: BTreeMap<String, Figure>,
     /// The lines that miss: false safes first, then needless reviews.
     pub misses: Vec<Miss>,
+    /// Lines that are safe against expectation, and for which a reason was written down.
+    pub argued: Vec<Miss>,
     /// Sets that were not there.
     pub absent: Vec<Set>,
     /// Whether the sets were the project's own, which the ratchet speaks of.
@@ -211,6 +222,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
 /// Judges every row of `sets`. With `dir`, a set that lies there is taken from there.
 pub fn audit(dir: Option<&Path>, sets: &[Set]) -> Result<Report> {
     let mut report = Report { own: dir.is_none(), ..Report::default() };
+    let argued = argued()?;
     for &set in sets {
         let Some(path) = find(set, dir) else {
             report.absent.push(set);
@@ -221,12 +233,19 @@ pub fn audit(dir: Option<&Path>, sets: &[Set]) -> Result<Report> {
             let row: Row = serde_json::from_str(line)
                 .map_err(|error| anyhow!("{}:{}: {error}", path.display(), number + 1))?;
             for grammar in [Grammar::Sequence, Grammar::Pipeline] {
-                judge(&mut report, set, &row, number + 1, grammar)?;
+                judge(&mut report, &argued, set, &row, number + 1, grammar)?;
             }
         }
     }
     report.misses.sort_by_key(|miss| miss.expect);
     Ok(report)
+}
+
+/// The reasons that were written down, by the rows' names.
+fn argued() -> Result<BTreeMap<String, Argued>> {
+    let path = super::workspace().join("tests/data/argued.toml");
+    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    toml::from_str(&text).with_context(|| path.display().to_string())
 }
 
 /// Where a set lies.
@@ -239,7 +258,14 @@ fn find(set: Set, dir: Option<&Path>) -> Option<PathBuf> {
     places.map(|place| place.join(&file)).find(|path| path.is_file())
 }
 
-fn judge(report: &mut Report, set: Set, row: &Row, number: usize, grammar: Grammar) -> Result<()> {
+fn judge(
+    report: &mut Report,
+    argued: &BTreeMap<String, Argued>,
+    set: Set,
+    row: &Row,
+    number: usize,
+    grammar: Grammar,
+) -> Result<()> {
     let Some(class) = class_of(set, row, grammar)? else {
         return Ok(());
     };
@@ -253,6 +279,10 @@ fn judge(report: &mut Report, set: Set, row: &Row, number: usize, grammar: Gramm
         Expect::Safe => !safe,
         Expect::Nothing => false,
     };
+    let reason = row.id.as_ref().and_then(|id| argued.get(id)).filter(|argued| {
+        row.tier.as_deref() == Some("cautious")
+            && judged.conditions.iter().any(|condition| condition.as_str() == argued.condition)
+    });
     let name = format!("{}.{}.{}", set.as_str(), class.part, grammar_name(grammar));
     let figure = report.figures.entry(name.clone()).or_insert_with(|| Figure {
         set,
@@ -266,16 +296,20 @@ fn judge(report: &mut Report, set: Set, row: &Row, number: usize, grammar: Gramm
     });
     figure.rows += 1;
     figure.safe += usize::from(safe);
-    figure.misses += usize::from(miss);
+    figure.misses += usize::from(miss && reason.is_none());
     // Where agents' commands need a grammar, the narrower one refuses them rightly: its lines are not worth showing.
     if miss && (grammar == Grammar::Sequence || class.expect != Expect::Safe) {
         let text = command.as_deref().unwrap_or(&row.command);
-        report.misses.push(Miss {
+        let line = Miss {
             figure: name,
             id: row.id.clone().unwrap_or_else(|| format!("line {number}")),
             expect: class.expect,
             command: text.to_owned(),
-            note: if row.effect.is_empty() { row.why.clone() } else { row.effect.clone() },
+            note: match reason {
+                Some(reason) => format!("{}; but {}", row.effect, reason.why),
+                None if row.effect.is_empty() => row.why.clone(),
+                None => row.effect.clone(),
+            },
             conditions: judged.conditions.iter().map(Condition::as_str).collect(),
             findings: judged
                 .findings
@@ -287,7 +321,8 @@ fn judge(report: &mut Report, set: Set, row: &Row, number: usize, grammar: Gramm
                     message: finding.message.to_string(),
                 })
                 .collect(),
-        });
+        };
+        if reason.is_some() { report.argued.push(line) } else { report.misses.push(line) }
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ pub fn print(report: &Report, changes: &[Change], quiet: bool, json: bool) -> Re
         let value = serde_json::json!({
             "figures": report.figures,
             "misses": report.misses,
+            "argued": report.argued,
             "absent": report.absent,
             "changes": changes,
         });
@@ -25,9 +26,12 @@ pub fn print(report: &Report, changes: &[Change], quiet: bool, json: bool) -> Re
     }
     if !quiet {
         for miss in &report.misses {
-            line(&mut out, miss)?;
+            line(&mut out, "", miss)?;
         }
-        if !report.misses.is_empty() {
+        for safe in &report.argued {
+            line(&mut out, "argued: ", safe)?;
+        }
+        if !report.misses.is_empty() || !report.argued.is_empty() {
             writeln!(out)?;
         }
         reasons(&mut out, &report.misses)?;
@@ -56,12 +60,13 @@ pub fn print(report: &Report, changes: &[Change], quiet: bool, json: bool) -> Re
     Ok(())
 }
 
-fn line(out: &mut impl Write, miss: &Miss) -> Result<()> {
+fn line(out: &mut impl Write, mark: &str, miss: &Miss) -> Result<()> {
     let what = match miss.expect {
-        Expect::Review | Expect::Neutralised => "FALSE SAFE",
+        Expect::Review | Expect::Neutralised if mark.is_empty() => "FALSE SAFE",
+        Expect::Review | Expect::Neutralised => "safe",
         Expect::Safe | Expect::Nothing => "review",
     };
-    writeln!(out, "{what} {} {}: {:?}", miss.figure, miss.id, miss.command)?;
+    writeln!(out, "{mark}{what} {} {}: {:?}", miss.figure, miss.id, miss.command)?;
     if !miss.note.is_empty() {
         writeln!(out, "    because {}", miss.note)?;
     }
