@@ -101,7 +101,12 @@ async fn examine(
             continue;
         }
         let features = Features { rung, size: has("--size") && !binary.set_id, root: facts.root };
-        match canary(binary, features, session, homes, &facts).await {
+        let mut shown = canary(binary, features, session, homes, &facts).await;
+        // A file that goes away between the plan and the mounts is not the sandbox's fault.
+        if matches!(shown, Err(ExecError::SandboxUnavailable { stage: Stage::SetUp, .. })) {
+            shown = canary(binary, features, session, homes, &facts).await;
+        }
+        match shown {
             Ok(()) => return Ok(Ready { binary: binary.clone(), version, features }),
             // The canary having come up and shown a hole is not a reason to try with less.
             Err(error @ ExecError::SandboxUnavailable { stage: Stage::Canary, .. }) => return Err(error),

@@ -28,7 +28,7 @@ use crate::output::Keep;
 use crate::plan::{self, Access, Operation, Plan};
 use crate::preflight::{self, Ready};
 use crate::process::{self, Launch};
-use crate::proxy::{self, Proxy, Serving};
+use crate::proxy::{self, NetworkDecision, Proxy, Serving};
 use crate::sandbox::bwrap::{self, Descriptors};
 use crate::sandbox::remedy::{self, Facts};
 use crate::sandbox::{Mode, Network, Reads, Rung, seccomp};
@@ -39,6 +39,9 @@ use crate::view::HostView;
 /// Longest single argument the kernel takes is 128 KiB (`MAX_ARG_STRLEN`, execve(2)), the final NUL included.
 /// A longer shell command is read by bash from a sealed file in memory.
 const LONGEST_ARGUMENT: usize = 120 * 1024;
+
+/// How often a sandbox that could not be put together is tried again.
+const ATTEMPTS: usize = 3;
 
 /// A run that has been checked and not been started.
 #[derive(Debug)]
@@ -235,9 +238,29 @@ impl Prepared {
     }
 
     async fn run_confined(self, control: &Control) -> Result<Finished, ExecError> {
-        let core = self.core.clone();
-        let session = core.session()?;
+        let session = self.core.session()?;
         let ready = self.ready(&session).await?;
+        let mut attempt = self.attempt(&session, &ready, control).await?;
+        // Between the plan and the mounts a file may go away (a socket of another program, a lock file). Nothing
+        // was executed then, and a new plan does not name it.
+        for _ in 0..ATTEMPTS {
+            if !matches!(attempt.outcome, Outcome::SandboxFailed { stage: Stage::SetUp, .. }) {
+                break;
+            }
+            self.captures.reset(&self.settings.output);
+            attempt = self.attempt(&session, &ready, control).await?;
+        }
+        let Attempt { outcome, enforced, network } = attempt;
+        Ok(Finished { network, ..self.finished(outcome, enforced) })
+    }
+
+    async fn attempt(
+        &self,
+        session: &Session,
+        ready: &Ready,
+        control: &Control,
+    ) -> Result<Attempt, ExecError> {
+        let core = &self.core;
         let session_tmp = session.tmp();
         let request = plan::Request {
             sandbox: &self.settings.sandbox,
@@ -252,15 +275,16 @@ impl Prepared {
         let situation =
             Situation { root: ready.features.root, sandboxed: true, sized_mounts: ready.features.size };
         let bounds = self.bounds(situation)?;
-        let enforced = enforced(&self.settings, &plan, &ready, bounds.statuses.clone());
-        let proxy = self.proxy()?;
-        let seen = |path: &Path| seen(&plan, path);
-        let words = match self.words(&seen) {
+        let enforced = enforced(&self.settings, &plan, ready, bounds.statuses.clone());
+        let mut gate =
+            Gate { resources: bounds.resources.clone(), proxy: self.proxy()?, serving: None, failed: None };
+        let words = match self.words(&|path| seen(&plan, path)) {
             Ok(words) => words,
-            Err(reason) => return Ok(self.not_started(reason, enforced)),
+            Err(reason) => {
+                return Ok(Attempt { outcome: Outcome::NotStarted(reason), enforced, network: Vec::new() });
+            }
         };
-        let mut gate = Gate { resources: bounds.resources.clone(), proxy, serving: None, failed: None };
-        let started = self.start(&ready, &plan, bounds, words, control, &mut gate).await;
+        let started = self.start(ready, &plan, bounds, words, control, &mut gate).await;
         let network = gate.serving.map(|serving| serving.decisions()).unwrap_or_default();
         let outcome = match (started, gate.failed) {
             (_, Some((stage, text))) => {
@@ -273,7 +297,7 @@ impl Prepared {
             }
             (Err(error), None) => Outcome::NotStarted(NotStarted::System { reason: error.to_string() }),
         };
-        Ok(Finished { network, ..self.finished(outcome, enforced) })
+        Ok(Attempt { outcome, enforced, network })
     }
 
     async fn start(
@@ -498,6 +522,14 @@ impl Prepared {
     fn not_started(self, reason: NotStarted, enforced: Enforced) -> Finished {
         self.finished(Outcome::NotStarted(reason), enforced)
     }
+}
+
+/// One attempt at a confined run.
+#[derive(Debug)]
+struct Attempt {
+    outcome: Outcome,
+    enforced: Enforced,
+    network: Vec<NetworkDecision>,
 }
 
 /// What is done while the sandbox stands and the command has not been executed yet.

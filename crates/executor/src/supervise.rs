@@ -89,6 +89,13 @@ impl Captures {
         Self { stdout: side(Stream::Stdout), stderr: side(Stream::Stderr) }
     }
 
+    /// Forgets everything, for a second attempt after nothing was executed.
+    pub(crate) fn reset(&self, mode: &OutputMode) {
+        let fresh = Self::new(mode);
+        std::mem::swap(&mut *self.stdout(), &mut *fresh.stdout());
+        std::mem::swap(&mut *self.stderr(), &mut *fresh.stderr());
+    }
+
     pub(crate) fn stdout(&self) -> MutexGuard<'_, Side> {
         self.stdout.lock().unwrap_or_else(PoisonError::into_inner)
     }
