@@ -178,6 +178,13 @@ impl Environment {
     }
 }
 
+/// The `PATH` that a command gets in a project at `root`: this process's own without the entries that are relative, empty,
+/// or lie where the project or another user could have put a program.
+pub fn search_path(root: &Path) -> OsString {
+    let inherited = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
+    sanitise_path(&inherited, &[root.to_path_buf()])
+}
+
 /// Takes out of a search path what is relative, empty (the current directory), or lies where the command, or
 /// the project, could have put a program.
 fn sanitise_path(path: &OsStr, untrusted: &[PathBuf]) -> OsString {

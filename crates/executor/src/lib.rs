@@ -25,7 +25,7 @@ mod supervise;
 pub mod view;
 
 pub use background::{Background, Poll, State};
-pub use environment::{ALLOWED, Environment, TOOLCHAIN};
+pub use environment::{ALLOWED, Environment, TOOLCHAIN, search_path};
 pub use error::{ExecError, Stage, WorkdirProblem};
 pub use executor::{Executor, ExecutorBuilder};
 pub use job::{Command, Job};

@@ -517,7 +517,7 @@ impl Gate {
             provision: Provision::default(),
         };
         if judged.verdict == Verdict::Safe {
-            match provide::conditions(classification, workdir, &self.readable, self.mode()) {
+            match provide::conditions(classification, workdir, &self.root, &self.readable, self.mode()) {
                 Ok(provision) => judged.provision = provision,
                 Err(unmet) => {
                     judged.verdict = Verdict::NeedsReview;

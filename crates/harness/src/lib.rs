@@ -8,6 +8,7 @@ pub mod exit;
 pub mod gate;
 pub mod present;
 mod provide;
+mod repository;
 pub mod resolve;
 pub mod session;
 pub mod store;

@@ -1,5 +1,6 @@
 //! The conditions of a safe verdict: which of them can be met here, and what the executor has to do for that.
 
+use crate::repository;
 use crate::resolve::{self, ReadableRoots};
 use crate::toolchain;
 use cmdgate_classifier::{Classification, Code, Condition, Conditions, Span};
@@ -13,6 +14,8 @@ pub(crate) struct Provision {
     pub(crate) environment: Vec<(String, String)>,
     /// Hide everything but the project and the system.
     pub(crate) confine_reads: bool,
+    /// Pass nothing but the allowlist, whatever the settings add.
+    pub(crate) clean_environment: bool,
 }
 
 /// A condition that cannot be met.
@@ -35,10 +38,11 @@ const ALWAYS: Conditions = Conditions::NONE
 pub(crate) fn conditions(
     classification: &Classification<'_>,
     workdir: &Path,
+    root: &Path,
     readable: &ReadableRoots,
     mode: SandboxMode,
 ) -> Result<Provision, Unmet> {
-    let mut provision = Provision::default();
+    let mut provision = Provision { clean_environment: true, ..Provision::default() };
     for condition in classification.conditions.without(ALWAYS).iter() {
         match condition {
             Condition::PathsResolveInside => {
@@ -60,11 +64,9 @@ pub(crate) fn conditions(
                 provision.confine_reads = true;
             }
             Condition::GitHardened => {
-                return Err(Unmet {
-                    code: Code::FlagRuns,
-                    span: None,
-                    why: "the repository's configuration has not been read".to_owned(),
-                });
+                let environment = repository::hardened(&classification.effects, workdir, root, readable)
+                    .map_err(|why| Unmet { code: Code::FlagRuns, span: None, why })?;
+                provision.environment.extend(environment);
             }
             Condition::ToolchainFixed => {
                 let variables = toolchain::fixed().map_err(|why| Unmet {

@@ -35,6 +35,15 @@ impl ReadableRoots {
         Self { roots: roots.into_iter().filter_map(|root| fs::canonicalize(root).ok()).collect() }
     }
 
+    /// Whether a path resolves inside.
+    ///
+    /// # Errors
+    ///
+    /// Why not, as a sentence fragment.
+    pub(crate) fn holds(&self, path: &Path) -> Result<(), String> {
+        path_inside(path, self)
+    }
+
     fn hold(&self, real: &Path) -> bool {
         self.roots.iter().any(|root| real.starts_with(root)) || real == Path::new("/dev/null")
     }

@@ -243,7 +243,11 @@ impl Session {
             .ceiling(ceiling)
             .sandbox(self.sandbox(approved))
             .limits(kernel_limits(settings))
-            .environment(environment(settings, matches!(approved.request().action, Action::Exec(_))))
+            .environment(if approved.provision().clean_environment {
+                Environment::allowlist()
+            } else {
+                environment(settings, matches!(approved.request().action, Action::Exec(_)))
+            })
             .output(OutputMode {
                 keep,
                 max_chars: count(limits.output_chars).unwrap_or(10_240),
