@@ -657,6 +657,11 @@ impl<'j, 'a> Reader<'j, 'a> {
         }
     }
 
+    /// Reports what is wrong with a script.
+    pub(crate) fn report_script(&mut self, arg: &Arg<'a>, issue: &ScriptIssue, flag: Option<&'static str>) {
+        self.report(issue.code, script_span(arg, issue), flag, issue.why);
+    }
+
     /// Checks a script that was given in pieces.
     fn check_script(&mut self) {
         let Some(script) = self.script.take() else {

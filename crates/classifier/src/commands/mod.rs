@@ -8,6 +8,7 @@ use crate::spec::CommandSpec;
 mod bat;
 mod binutils;
 mod calc;
+mod awk;
 mod cat;
 mod checksum;
 mod compare;
@@ -64,6 +65,7 @@ static JUDGED: &[&CommandSpec] = &[
     &calc::CAL,
     &calc::EXPR,
     &calc::FACTOR,
+    &awk::SPEC,
     &cat::SPEC,
     &checksum::B2SUM,
     &checksum::CKSUM,

@@ -1,5 +1,6 @@
 //! Operands that are small languages of their own.
 
+pub(crate) mod awk;
 pub(crate) mod find;
 pub(crate) mod sed;
 pub(crate) mod test;
