@@ -5,10 +5,10 @@
 
 use crate::spec::CommandSpec;
 
+mod awk;
 mod bat;
 mod binutils;
 mod calc;
-mod awk;
 mod cat;
 mod checksum;
 mod compare;
