@@ -10,6 +10,7 @@ mod brace;
 mod compound;
 mod error;
 mod heredoc;
+mod invariants;
 mod parser;
 mod pieces;
 mod script;
@@ -19,7 +20,8 @@ mod word;
 mod words;
 
 pub use error::{ErrorKind, LexError};
-pub use parser::{MAX_DEPTH, MAX_LENGTH, MAX_STAGES};
+pub use invariants::{Violation, check_invariants};
+pub use parser::{MAX_COMMANDS, MAX_DEPTH, MAX_LENGTH, MAX_STAGES};
 pub use script::{
     Assignment, Command, Compound, CompoundKind, Connector, Grammar, List, ListItem, Pipeline, Redirect,
     RedirectKind, Script, Segment,

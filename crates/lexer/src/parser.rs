@@ -22,6 +22,9 @@ pub const MAX_DEPTH: usize = 32;
 /// 3,000 and 5,000.
 pub const MAX_STAGES: usize = 1_000;
 
+/// How many commands a command line may hold in all.
+pub const MAX_COMMANDS: usize = 10_000;
+
 /// A byte position as it is kept in spans.
 pub(crate) fn offset(position: usize) -> u32 {
     u32::try_from(position).unwrap_or(u32::MAX)
@@ -147,6 +150,8 @@ pub(crate) struct Parser<'a> {
     pub(crate) grammar: Grammar,
     pub(crate) depth: usize,
     pub(crate) stages: usize,
+    /// How many commands there were so far.
+    commands: usize,
     /// The depth of each `$( )` that is open.
     pub(crate) substitutions: Vec<usize>,
     /// Here-documents whose bodies start after the next newline.
@@ -169,6 +174,7 @@ impl<'a> Parser<'a> {
             grammar,
             depth: 0,
             stages: 0,
+            commands: 0,
             substitutions: Vec::new(),
             pending: Vec::new(),
             bodies: Vec::new(),
@@ -494,8 +500,9 @@ impl<'a> Parser<'a> {
 
     pub(crate) fn count_stage(&mut self) -> Result<(), LexError> {
         self.stages += 1;
-        if self.stages > MAX_STAGES {
-            return Err(self.error_here(ErrorKind::TooLarge, "too many commands in one pipeline"));
+        self.commands += 1;
+        if self.stages > MAX_STAGES || self.commands > MAX_COMMANDS {
+            return Err(self.error_here(ErrorKind::TooLarge, "too many commands"));
         }
         Ok(())
     }

@@ -39,6 +39,9 @@ impl<'a> Parser<'a> {
                         "these braces are not understood; quote them",
                     ),
                 })?;
+            if results.is_empty() {
+                return Err(LexError::new(ErrorKind::Expansion, span, "these braces leave no word at all"));
+            }
             for mut result in results {
                 words.push(Self::finish(&mut result, span, Context::Argument)?);
             }
