@@ -77,6 +77,7 @@ impl Executor {
                 sandbox: Sandbox::default(),
                 limits: Limits::default(),
                 output: OutputMode::default(),
+                terminal: None,
                 cancel: None,
             },
             bwrap: None,

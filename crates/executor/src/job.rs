@@ -13,6 +13,7 @@ use crate::executor::Executor;
 use crate::limits::Limits;
 use crate::outcome::Finished;
 use crate::output::OutputMode;
+use crate::pty::TerminalSize;
 use crate::sandbox::Sandbox;
 
 /// What is run.
@@ -44,6 +45,7 @@ pub(crate) struct Settings {
     pub(crate) sandbox: Sandbox,
     pub(crate) limits: Limits,
     pub(crate) output: OutputMode,
+    pub(crate) terminal: Option<TerminalSize>,
     pub(crate) cancel: Option<CancellationToken>,
 }
 
@@ -105,6 +107,15 @@ impl Job {
     /// Replaces what is kept of the output.
     pub fn output(mut self, output: OutputMode) -> Self {
         self.settings.output = output;
+        self
+    }
+
+    /// Gives the command a terminal of this size as standard input, output and error.
+    ///
+    /// Both streams arrive as standard output, within the same bounds. Nobody types: whoever reads finds the end of
+    /// the input, as often as 64 times. The terminal is the command's own, and leads nowhere but to this library.
+    pub fn terminal(mut self, size: TerminalSize) -> Self {
+        self.settings.terminal = Some(size);
         self
     }
 

@@ -36,5 +36,6 @@ pub use outcome::{
 };
 pub use output::{Captured, Keep, OutputMode, Stream};
 pub use proxy::{DomainRules, NetworkDecision};
+pub use pty::TerminalSize;
 pub use sandbox::{AfterRun, GitAccess, Mode, Network, PathList, PrivateTmp, Reads, Rung, Sandbox};
 pub use tokio_util::sync::CancellationToken;

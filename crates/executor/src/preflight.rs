@@ -141,6 +141,7 @@ async fn ask(binary: &Binary, option: &str) -> Result<String, ExecError> {
             resources: Vec::new(),
             hold: None,
             session: false,
+            terminal: false,
         };
         let captures = Arc::new(Captures::new(&OutputMode {
             keep: Keep::Head,
@@ -246,6 +247,7 @@ async fn run_canary(
         seccomp: [process::number(&filters[0]), process::number(&filters[1])],
         status: process::number(&status_write),
         block: process::number(&block_read),
+        terminal: false,
     };
     let bash = crate::run::bash().ok_or_else(|| io::Error::other("bash was not found"))?;
     let [first, second] = filters;
@@ -260,6 +262,7 @@ async fn run_canary(
         resources: Vec::new(),
         hold: Some(block_write),
         session: false,
+        terminal: false,
     };
     let output = Output::new(out_read, err_read, captures)?;
     let control = Control { deadline: Some(Instant::now() + LIMIT), cancel: CancellationToken::new() };

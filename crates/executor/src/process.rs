@@ -44,6 +44,8 @@ pub(crate) struct Launch {
     pub(crate) hold: Option<OwnedFd>,
     /// Whether the process leads a session of its own and dies with this one.
     pub(crate) session: bool,
+    /// Whether standard input is a terminal that the process is to control, at the head of a session of its own.
+    pub(crate) terminal: bool,
 }
 
 /// A started process together with what its owner holds on to; killed and waited for in the background when
@@ -104,7 +106,7 @@ impl Launch {
             .into_iter()
             .map(|(resource, limit)| (resource, lowered(resource, limit)))
             .collect();
-        before_exec(&mut command, self.keep, self.groups, limits, self.session);
+        before_exec(&mut command, self.keep, self.groups, limits, [self.session, self.terminal]);
         let child = command.spawn()?;
         let pid = pid_of(&child)?;
         match pidfd_open(pid, PidfdFlags::NONBLOCK).or_else(|_| pidfd_open(pid, PidfdFlags::empty())) {
@@ -141,7 +143,7 @@ fn before_exec(
     keep: Vec<OwnedFd>,
     groups: Vec<OwnedFd>,
     limits: Vec<(Resource, Rlimit)>,
-    session: bool,
+    [session, terminal]: [bool; 2],
 ) {
     let step = move || {
         for group in &groups {
@@ -150,8 +152,12 @@ fn before_exec(
         for (resource, limit) in &limits {
             rustix::process::setrlimit(*resource, *limit)?;
         }
-        if session {
+        if terminal {
+            crate::pty::take_control()?;
+        } else if session {
             rustix::process::setsid()?;
+        }
+        if session {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
         }
         // bubblewrap hands on whatever it inherits, and so does bash: close all but what is meant.

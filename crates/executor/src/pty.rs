@@ -69,7 +69,15 @@ impl Pty {
         Ok(Self { controller, terminal })
     }
 
-    /// The terminal's end three times: standard input, output and error of the command.
+    /// The controlling end, and the terminal's end three times: standard input, output and error of the command.
+    ///
+    /// The output ends when the last copy of the terminal's end is closed, these three among them.
+    pub fn split(self) -> io::Result<(OwnedFd, [OwnedFd; 3])> {
+        let streams = [self.terminal.try_clone()?, self.terminal.try_clone()?, self.terminal];
+        Ok((self.controller, streams))
+    }
+
+    /// The three standard streams, while this keeps both ends: see [`split`](Self::split).
     pub fn streams(&self) -> io::Result<[OwnedFd; 3]> {
         Ok([self.terminal.try_clone()?, self.terminal.try_clone()?, self.terminal.try_clone()?])
     }
@@ -95,6 +103,17 @@ impl Pty {
 pub fn take_control() -> io::Result<()> {
     rustix::process::setsid()?;
     Ok(rustix::process::ioctl_tiocsctty(std::io::stdin())?)
+}
+
+/// How many readers find the end of the input after [`end_input`].
+pub const INPUT_ENDS: usize = 64;
+
+/// Types the end of the input [`INPUT_ENDS`] times, before anybody reads. A terminal has no end of its own; this stands
+/// for the null device that other commands read. A program that takes single keys sees as many Ctrl-D.
+pub fn end_input(controller: &OwnedFd) -> io::Result<()> {
+    // End of transmission, which a terminal that gives out whole lines takes for the end (termios(3), `VEOF`).
+    let written = rustix::io::write(controller, &[4; INPUT_ENDS])?;
+    if written == INPUT_ENDS { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
 fn set_size(controller: BorrowedFd<'_>, size: TerminalSize) -> io::Result<()> {

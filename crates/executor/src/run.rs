@@ -29,6 +29,7 @@ use crate::plan::{self, Access, Operation, Plan};
 use crate::preflight::{self, Ready};
 use crate::process::{self, Launch};
 use crate::proxy::{self, NetworkDecision, Proxy, Serving};
+use crate::pty::{self, Pty};
 use crate::sandbox::bwrap::{self, Descriptors};
 use crate::sandbox::remedy::{self, Facts};
 use crate::sandbox::{Mode, Network, Reads, Rung, seccomp};
@@ -61,8 +62,11 @@ pub(crate) fn prepare(core: Arc<Core>, command: Command, settings: Settings) -> 
     let workdir = workdir(&core, &settings, &writable)?;
     let mut untrusted = vec![core.root.clone()];
     untrusted.extend(writable);
-    let place =
-        Place { private_tmp: bwrap::confines(settings.sandbox.mode), untrusted: &untrusted, terminal: false };
+    let place = Place {
+        private_tmp: bwrap::confines(settings.sandbox.mode),
+        untrusted: &untrusted,
+        terminal: settings.terminal.is_some(),
+    };
     let mut environment = settings.environment.compute(std::env::vars_os(), place)?;
     if bwrap::confines(settings.sandbox.mode) && matches!(settings.sandbox.network, Network::Domains(_)) {
         let inside = proxy::inside_environment();
@@ -292,7 +296,7 @@ impl Prepared {
                 Outcome::SandboxFailed { stage, text, remedy }
             }
             (Ok(ended), None) => {
-                let message = self.captures.stderr().snapshot(Keep::Head).head;
+                let message = self.said_on_stderr();
                 confined_outcome(&ended, &message, &self.command, &ready.binary)
             }
             (Err(error), None) => Outcome::NotStarted(NotStarted::System { reason: error.to_string() }),
@@ -309,8 +313,7 @@ impl Prepared {
         control: &Control,
         gate: &mut Gate,
     ) -> io::Result<Ended> {
-        let (out_read, out_write) = process::pipe()?;
-        let (err_read, err_write) = process::pipe()?;
+        let (streams, output) = self.streams()?;
         let (status_read, status_write) = process::pipe()?;
         let (block_read, block_write) = process::pipe()?;
         let [refuse, absent] =
@@ -320,6 +323,7 @@ impl Prepared {
             seccomp: [process::number(&refuse), process::number(&absent)],
             status: process::number(&status_write),
             block: process::number(&block_read),
+            terminal: self.settings.terminal.is_some(),
         };
         // The loader's variables would act on bubblewrap itself: they are set inside only.
         let (loader, environment): (Vec<_>, Vec<_>) = self
@@ -339,14 +343,14 @@ impl Prepared {
             arguments,
             environment,
             directory: PathBuf::from("/"),
-            streams: [process::null()?, out_write, err_write],
+            streams,
             keep,
             groups: bounds.entries,
             resources: Vec::new(),
             hold: Some(block_write),
             session: false,
+            terminal: self.settings.terminal.is_some(),
         };
-        let output = Output::new(out_read, err_read, self.captures.clone())?;
         let ended = supervise::confined(launch, status_read, output, control, |child| gate.open(child)).await;
         drop(bounds.leaf);
         ended
@@ -414,22 +418,41 @@ impl Prepared {
         mark: String,
         control: &Control,
     ) -> io::Result<Ended> {
-        let (out_read, out_write) = process::pipe()?;
-        let (err_read, err_write) = process::pipe()?;
+        let (streams, output) = self.streams()?;
         let launch = Launch {
             program: words.program,
             arguments: words.argv.into_iter().skip(1).collect(),
             environment: self.environment.clone(),
             directory: self.workdir.clone(),
-            streams: [process::null()?, out_write, err_write],
+            streams,
             keep: words.script.into_iter().collect(),
             groups: bounds.entries,
             resources: bounds.resources,
             hold: None,
             session: true,
+            terminal: self.settings.terminal.is_some(),
         };
-        let output = Output::new(out_read, err_read, self.captures.clone())?;
         supervise::unconfined(launch, output, control, Tree::new(mark, bounds.leaf)).await
+    }
+
+    /// The beginning of standard error, which a terminal gives out with everything else.
+    fn said_on_stderr(&self) -> String {
+        let captures = &self.captures;
+        let side = if self.settings.terminal.is_some() { captures.stdout() } else { captures.stderr() };
+        side.snapshot(Keep::Head).head
+    }
+
+    /// The command's standard streams, and our ends of them.
+    fn streams(&self) -> io::Result<([OwnedFd; 3], Output)> {
+        if let Some(size) = self.settings.terminal {
+            let (controller, streams) = Pty::open(size)?.split()?;
+            pty::end_input(&controller)?;
+            return Ok((streams, Output::terminal(controller, self.captures.clone())?));
+        }
+        let (out_read, out_write) = process::pipe()?;
+        let (err_read, err_write) = process::pipe()?;
+        let output = Output::new(out_read, err_read, self.captures.clone())?;
+        Ok(([process::null()?, out_write, err_write], output))
     }
 
     fn bounds(&self, situation: Situation) -> Result<Bounds, ExecError> {

@@ -167,6 +167,14 @@ impl Output {
         })
     }
 
+    /// The controlling end of a terminal in place of two pipes; everything is taken for standard output.
+    pub(crate) fn terminal(controller: OwnedFd, captures: Arc<Captures>) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&controller, true)?;
+        // To tokio it is as good as a pipe: it can be waited for and read.
+        let stdout = Some(pipe::Receiver::from_owned_fd_unchecked(controller)?);
+        Ok(Self { stdout, stderr: None, captures, buffer: vec![0; READ_SIZE] })
+    }
+
     const fn open(&self) -> bool {
         self.stdout.is_some() || self.stderr.is_some()
     }

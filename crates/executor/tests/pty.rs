@@ -121,3 +121,81 @@ async fn a_sandboxed_program_controls_this_terminal_and_no_other() {
     .await;
     assert_eq!(captured.head, "24 80\nto the tty\n");
 }
+
+/// The whole way: a job with a terminal.
+mod jobs {
+    use cmdgate_executor::{Executor, Finished, Outcome, Sandbox};
+
+    use super::*;
+
+    async fn finished(sandbox: Sandbox, script: &str) -> Finished {
+        let project = tempfile::tempdir().unwrap();
+        let executor = Executor::builder(project.path()).sandbox(sandbox).build().unwrap();
+        let job = executor.shell(script).terminal(TerminalSize { rows: 30, columns: 100 });
+        job.timeout(Duration::from_secs(20)).run().await.unwrap()
+    }
+
+    fn sandboxes() -> [Sandbox; 3] {
+        [Sandbox::read_only(), Sandbox::workspace_write(), Sandbox::danger_full_access()]
+    }
+
+    #[tokio::test]
+    async fn a_job_has_a_terminal_of_its_own_in_every_mode() {
+        for sandbox in sandboxes() {
+            let script = "test -t 0 && test -t 1 && test -t 2 && stty size && echo tty >/dev/tty; echo err >&2; exit 7";
+            let finished = finished(sandbox, script).await;
+            assert_eq!(finished.outcome, Outcome::Exited(7));
+            assert_eq!(
+                (finished.stdout.head.as_str(), finished.stderr.head.as_str()),
+                ("30 100\ntty\nerr\n", "")
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_reads_finds_the_end_of_the_input() {
+        for sandbox in sandboxes() {
+            let finished =
+                finished(sandbox, "cat; cat; read x; python3 -c 'print(repr(input()))' 2>&1 | tail -1; cat")
+                    .await;
+            assert_eq!(finished.stdout.head, "EOFError: EOF when reading a line\n");
+        }
+    }
+
+    /// Typing into a terminal is refused even where the terminal is one's own.
+    #[tokio::test]
+    async fn nothing_can_be_typed_into_a_terminal_from_inside() {
+        let script =
+            "python3 -c 'import fcntl, termios; fcntl.ioctl(0, termios.TIOCSTI, b\"x\")' 2>&1 | tail -1";
+        let finished = finished(Sandbox::read_only(), script).await;
+        assert_eq!(finished.stdout.head, "PermissionError: [Errno 1] Operation not permitted\n");
+    }
+
+    // contract: S23, S28
+    #[tokio::test]
+    async fn a_timeout_kills_whatever_holds_the_terminal() {
+        for sandbox in sandboxes() {
+            let project = tempfile::tempdir().unwrap();
+            let executor = Executor::builder(project.path()).sandbox(sandbox).build().unwrap();
+            let script = "trap '' HUP TERM INT; setsid sleep 60 & nohup sleep 60 & echo begun; sleep 60";
+            let job =
+                executor.shell(script).terminal(TerminalSize::default()).timeout(Duration::from_secs(1));
+            let started = std::time::Instant::now();
+            let finished = job.run().await.unwrap();
+            assert_eq!(finished.outcome, Outcome::TimedOut { kill_incomplete: false });
+            assert!(finished.stdout.tail.contains("begun") || finished.stdout.head.contains("begun"));
+            assert!(started.elapsed() < Duration::from_secs(6), "{:?}", started.elapsed());
+        }
+    }
+
+    // contract: S28
+    #[tokio::test]
+    async fn a_command_that_leaves_something_behind_on_the_terminal_is_over_when_it_ends() {
+        for sandbox in sandboxes() {
+            let started = std::time::Instant::now();
+            let finished = finished(sandbox, "setsid sleep 60 & disown; echo done").await;
+            assert_eq!((finished.outcome, finished.stdout.head.as_str()), (Outcome::Exited(0), "done\n"));
+            assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+        }
+    }
+}

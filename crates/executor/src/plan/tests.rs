@@ -48,7 +48,7 @@ fn planned(sandbox: &Sandbox, view: &FakeView, root: &str) -> Plan {
 
 /// The command line, one option a line.
 fn rendered(plan: &Plan, features: Features) -> String {
-    let descriptors = Descriptors { seccomp: [10, 11], status: 12, block: 13 };
+    let descriptors = Descriptors { seccomp: [10, 11], status: 12, block: 13, terminal: false };
     let words = bwrap::arguments(plan, features, descriptors, &["true".into()]);
     let mut text = String::new();
     for word in words {

@@ -28,6 +28,9 @@ pub struct Descriptors {
     pub status: i32,
     /// What its child waits for before it executes the command.
     pub block: i32,
+    /// Whether its standard streams are a terminal made for this command, in a session that controls nothing else.
+    /// Then it stays in that session; otherwise it makes one that has no terminal.
+    pub terminal: bool,
 }
 
 /// The arguments of bubblewrap, without its own name.
@@ -37,7 +40,7 @@ pub fn arguments(
     descriptors: Descriptors,
     command: &[OsString],
 ) -> Vec<OsString> {
-    let mut line = options(plan, features);
+    let mut line = options(plan, features, descriptors.terminal);
     for filter in descriptors.seccomp {
         line.number("--add-seccomp-fd", filter);
     }
@@ -49,7 +52,7 @@ pub fn arguments(
 }
 
 /// Everything that does not depend on one run.
-fn options(plan: &Plan, features: Features) -> Line {
+fn options(plan: &Plan, features: Features, terminal: bool) -> Line {
     let mut line = Line { words: Vec::with_capacity(160), features };
     // bubblewrap leaves the user namespace out for root unless told, and root would keep every capability.
     line.word("--unshare-user");
@@ -63,8 +66,12 @@ fn options(plan: &Plan, features: Features) -> Line {
         Network::Off | Network::Domains(_) => line.word("--unshare-net"),
         Network::On => {}
     }
-    for word in ["--cap-drop", "ALL", "--die-with-parent", "--new-session"] {
+    for word in ["--cap-drop", "ALL", "--die-with-parent"] {
         line.word(word);
+    }
+    if !terminal {
+        // In this process's session a command could type into the terminal that this process was started from.
+        line.word("--new-session");
     }
     for mount in &plan.mounts {
         line.mount(mount);
