@@ -41,3 +41,35 @@ fn format(text: &str) -> Result<(), ScriptIssue> {
     }
     Err(ScriptIssue::new(0, text.len(), "is no format, which begins with `+`, so it would set the clock"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{format, time};
+    use proptest::prelude::*;
+
+    #[test]
+    fn only_formats_and_dates_without_a_zone_file() {
+        // contract: S12
+        for harmless in ["+%s", "+", "+%F %T"] {
+            assert!(format(harmless).is_ok(), "{harmless}");
+        }
+        for clock in ["", "0101", "010100002030.00", "%s", " +%s", "now"] {
+            assert!(format(clock).is_err(), "{clock}");
+        }
+        for harmless in ["yesterday", "@1700000000", "2024-01-01 12:00 UTC", ""] {
+            assert!(time(harmless).is_ok(), "{harmless}");
+        }
+        for zone in ["TZ=\":/etc/passwd\" now", "  TZ=\"Europe/Paris\" 9:00"] {
+            assert!(time(zone).is_err(), "{zone}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_zone_is_seen_wherever_it_stands(before in "[ a-z0-9\u{e9}]{0,8}", after in "\\PC{0,8}") {
+            let text = alloc::format!("{before}TZ={after}");
+            let issue = time(&text).unwrap_err();
+            prop_assert_eq!(text.get(issue.start..issue.end), Some("TZ"));
+        }
+    }
+}

@@ -38,7 +38,9 @@ pub(super) static COLUMN: CommandSpec = CommandSpec {
     checked: "util-linux 2.38.1",
     flags: &[
         inert(&["-t", "--table"]),
-        inert(&["-n", "--table-name"]).takes_text(),
+        // The short form takes no value in older versions, where the name would be a file to read.
+        inert(&["-n"]).takes(Role::ReadPath),
+        inert(&["--table-name"]).takes_text(),
         inert(&["-O", "--table-order"]).takes_text(),
         inert(&["-N", "--table-columns"]).takes_text(),
         inert(&["-l", "--table-columns-limit"]).takes_number(),
@@ -271,3 +273,28 @@ pub(super) static TEE: CommandSpec = CommandSpec {
     prints: Prints::LinesOfInput,
     ..CommandSpec::JUDGED
 };
+
+#[cfg(test)]
+mod tests {
+    use super::range;
+    use alloc::format;
+    use proptest::prelude::*;
+
+    #[test]
+    fn short_ranges() {
+        for range_text in ["1-10", "0-0", "5-999999"] {
+            assert!(range(range_text).is_ok(), "{range_text}");
+        }
+        for range_text in ["", "-", "1", "1-", "-1", "1-1000000", "1--5", "a-b", "1-5x", "0x1-5"] {
+            assert!(range(range_text).is_err(), "{range_text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_short_range_holds_less_than_a_million(low in any::<u64>(), high in any::<u64>()) {
+            let short = range(&format!("{low}-{high}")).is_ok();
+            prop_assert_eq!(short, low < 1_000_000 && high < 1_000_000);
+        }
+    }
+}

@@ -2,11 +2,12 @@
 
 use crate::spec::{CommandSpec, Operands, Prints, Role, Syntax, inert};
 
+/// On BSD the first operand ends the flags, so that `uniq a.txt -c` overwrites a file named `-c`.
 pub(super) static SPEC: CommandSpec = CommandSpec {
     names: &["uniq"],
     about: "drops repeated lines",
     checked: "GNU coreutils 9.1",
-    syntax: Syntax::GNU.numeric().plus(),
+    syntax: Syntax { permutes: false, ..Syntax::GNU.numeric().plus() },
     flags: &[
         inert(&["-c", "--count"]),
         inert(&["-d", "--repeated"]),
