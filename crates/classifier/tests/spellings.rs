@@ -4,6 +4,8 @@
 //! written: separate, attached, bundled, with `=`, before or after operands, quoted. And no row may make a worse
 //! command better, unless a declared rule says so.
 
+#![expect(clippy::string_slice, reason = "the names of flags begin with an ASCII dash")]
+
 use cmdgate_classifier::commands::ALL;
 use cmdgate_classifier::spec::{CommandSpec, Flag, FlagEffect, Role, Rule, Stance, Tweak, Value};
 use cmdgate_classifier::{Code, Context, Grammar, Verdict, classify};
@@ -24,16 +26,12 @@ fn tables() -> Vec<Table> {
         if matches!(spec.stance, Stance::Refused(_)) {
             return;
         }
-        for name in spec.names {
-            let mut path = path.to_vec();
-            path.push(name);
-            // One name of a subcommand and of a program is enough to reach its rows; all names share them.
-            if name == &spec.names[0] {
-                tables.push(Table { path: path.clone(), spec });
-                for sub in spec.subcommands {
-                    walk(&path, sub, tables);
-                }
-            }
+        // All names of a program or subcommand share its rows.
+        let mut path = path.to_vec();
+        path.push(spec.name());
+        tables.push(Table { path: path.clone(), spec });
+        for sub in spec.subcommands {
+            walk(&path, sub, tables);
         }
     }
     let mut tables = Vec::new();
@@ -90,14 +88,10 @@ fn ask(command: &str) -> Answer {
 
 /// A command line of quoted words, fed by a pipe so that standard input never matters.
 fn line(table: &Table, flag: &[String], operands: &[String], after: bool) -> String {
-    let path = table.path.join(" ");
-    let join = |words: &[String]| words.iter().map(|word| format!(" {word}")).collect::<String>();
-    let operands: String = operands.iter().map(|word| format!(" {}", quote(word))).collect();
-    if after {
-        format!("cat a.txt | {path}{operands}{}", join(flag))
-    } else {
-        format!("cat a.txt | {path}{}{operands}", join(flag))
-    }
+    let quoted: Vec<String> = operands.iter().map(|word| quote(word)).collect();
+    let path: Vec<String> = table.path.iter().map(|word| (*word).to_owned()).collect();
+    let words = if after { [path.as_slice(), &quoted, flag] } else { [path.as_slice(), flag, &quoted] };
+    format!("cat a.txt | {}", words.concat().join(" "))
 }
 
 /// Whether the name is one letter after one dash.
@@ -138,12 +132,13 @@ fn spellings(table: &Table, flag: &Flag, value: Option<&str>) -> Vec<Vec<String>
                     all.push(vec![format!("-''{}", &name[1..])]);
                 }
                 all.push(vec![format!("\"-\"{}", quote(&name[1..]))]);
-                if short && bundles {
-                    if let Some(letter) = letter {
-                        all.push(vec![quote(&format!("-{letter}{}", &name[1..]))]);
-                        if matches!(flag.value, Value::None) {
-                            all.push(vec![quote(&format!("{name}{letter}"))]);
-                        }
+                if short
+                    && bundles
+                    && let Some(letter) = letter
+                {
+                    all.push(vec![quote(&format!("-{letter}{}", &name[1..]))]);
+                    if matches!(flag.value, Value::None) {
+                        all.push(vec![quote(&format!("{name}{letter}"))]);
                     }
                 }
             }
