@@ -3,6 +3,7 @@
 pub mod background;
 mod bounds;
 mod cgroup;
+mod denial;
 mod environment;
 mod error;
 mod executor;
@@ -20,6 +21,7 @@ pub mod proxy;
 pub mod pty;
 mod run;
 pub mod sandbox;
+mod scan;
 mod session;
 mod supervise;
 pub mod view;

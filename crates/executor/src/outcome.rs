@@ -81,6 +81,18 @@ pub struct Finished {
     pub denials: Vec<Denial>,
     /// Connections asked for through the proxy.
     pub network: Vec<NetworkDecision>,
+    /// How far the scan after the run got; `None` where there is nothing to scan because nothing could be written,
+    /// or everything.
+    pub scan: Option<Scanned>,
+}
+
+/// How far the scan after a run got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scanned {
+    /// Files and directories looked at.
+    pub entries: usize,
+    /// Whether that was all of them. Protected names are always looked at.
+    pub complete: bool,
 }
 
 /// The program that confines.
@@ -200,4 +212,22 @@ pub struct Denial {
     pub evidence: String,
     /// What to do about it, for the model.
     pub advice: String,
+}
+
+impl Denial {
+    /// One line for the model: what, by which rule, how sure, and what to do.
+    pub fn line(&self) -> String {
+        let what = match &self.operation {
+            DeniedOperation::Read(path) => format!("reading {}", path.display()),
+            DeniedOperation::Write(path) => format!("writing {}", path.display()),
+            DeniedOperation::Network(target) => format!("reaching {target}"),
+            DeniedOperation::SystemCall(call) => call.clone(),
+        };
+        let how = match (self.certainty, self.reverted) {
+            (_, true) => "undone by the sandbox",
+            (Certainty::Certain, false) => "denied by the sandbox",
+            (Certainty::Likely, false) => "probably denied by the sandbox",
+        };
+        format!("{how}: {what} (rule {}): {}", self.rule, self.advice)
+    }
 }

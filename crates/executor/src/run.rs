@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::bounds::{self, Bounds, Situation};
+use crate::denial;
 use crate::environment::Place;
 use crate::error::{ExecError, Stage, WorkdirProblem};
 use crate::executor::Core;
@@ -22,7 +23,8 @@ use crate::job::{Command, Settings};
 use crate::kill::{self, Tree};
 use crate::limits::LimitStatus;
 use crate::outcome::{
-    Backend, Enforced, Finished, KillStrength, NetworkEnforced, NotStarted, Outcome, UnixSockets,
+    Backend, Denial, Enforced, Finished, KillStrength, NetworkEnforced, NotStarted, Outcome, Scanned,
+    UnixSockets,
 };
 use crate::output::Keep;
 use crate::plan::{self, Access, Operation, Plan};
@@ -33,6 +35,7 @@ use crate::pty::{self, Pty};
 use crate::sandbox::bwrap::{self, Descriptors};
 use crate::sandbox::remedy::{self, Facts};
 use crate::sandbox::{Mode, Network, Reads, Rung, seccomp};
+use crate::scan::Scan;
 use crate::session::Session;
 use crate::supervise::{self, Captures, Control, End, Ended, Output};
 use crate::view::HostView;
@@ -254,8 +257,27 @@ impl Prepared {
             self.captures.reset(&self.settings.output);
             attempt = self.attempt(&session, &ready, control).await?;
         }
-        let Attempt { outcome, enforced, network } = attempt;
-        Ok(Finished { network, ..self.finished(outcome, enforced) })
+        let Attempt { outcome, enforced, network, mut denials, scan, plan } = attempt;
+        let mut finished = self.finished(outcome, enforced);
+        let code = match finished.outcome {
+            Outcome::Exited(code) => Some(code),
+            Outcome::Signaled(_)
+            | Outcome::TimedOut { .. }
+            | Outcome::Cancelled { .. }
+            | Outcome::SandboxFailed { .. }
+            | Outcome::NotStarted(_) => None,
+        };
+        denials.extend(denial::reported(code, &network));
+        if !matches!(finished.outcome, Outcome::SandboxFailed { .. } | Outcome::NotStarted(_)) {
+            for stream in [&finished.stderr, &finished.stdout] {
+                denials.extend(denial::likely(&plan, &stream.head));
+                denials.extend(denial::likely(&plan, &stream.tail));
+            }
+        }
+        finished.denials = denials;
+        finished.network = network;
+        finished.scan = scan;
+        Ok(finished)
     }
 
     async fn attempt(
@@ -285,10 +307,22 @@ impl Prepared {
         let words = match self.words(&|path| seen(&plan, path)) {
             Ok(words) => words,
             Err(reason) => {
-                return Ok(Attempt { outcome: Outcome::NotStarted(reason), enforced, network: Vec::new() });
+                return Ok(Attempt {
+                    outcome: Outcome::NotStarted(reason),
+                    enforced,
+                    network: Vec::new(),
+                    denials: Vec::new(),
+                    scan: None,
+                    plan,
+                });
             }
         };
+        let sandbox = &self.settings.sandbox;
+        let mut watch = Watch((sandbox.mode == Mode::WorkspaceWrite).then(|| {
+            Scan::before(&plan, sandbox.git, sandbox.after_run, sandbox.scan_entries, session.quarantine())
+        }));
         let started = self.start(ready, &plan, bounds, words, control, &mut gate).await;
+        let (denials, scan) = watch.end().await;
         let network = gate.serving.map(|serving| serving.decisions()).unwrap_or_default();
         let outcome = match (started, gate.failed) {
             (_, Some((stage, text))) => {
@@ -301,7 +335,7 @@ impl Prepared {
             }
             (Err(error), None) => Outcome::NotStarted(NotStarted::System { reason: error.to_string() }),
         };
-        Ok(Attempt { outcome, enforced, network })
+        Ok(Attempt { outcome, enforced, network, denials, scan, plan })
     }
 
     async fn start(
@@ -539,6 +573,7 @@ impl Prepared {
             enforced,
             denials: Vec::new(),
             network: Vec::new(),
+            scan: None,
         }
     }
 
@@ -553,6 +588,30 @@ struct Attempt {
     outcome: Outcome,
     enforced: Enforced,
     network: Vec<NetworkDecision>,
+    denials: Vec<Denial>,
+    scan: Option<Scanned>,
+    plan: Plan,
+}
+
+/// Makes sure that the scan after a run takes place, also when the run's future is dropped.
+#[derive(Debug)]
+struct Watch(Option<Scan>);
+
+impl Watch {
+    async fn end(&mut self) -> (Vec<Denial>, Option<Scanned>) {
+        let Some(scan) = self.0.take() else { return (Vec::new(), None) };
+        let after = tokio::task::spawn_blocking(move || scan.after()).await;
+        after.map_or_else(|_| (Vec::new(), None), |(denials, scanned)| (denials, Some(scanned)))
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some(scan) = self.0.take() {
+            // In turn after the work that waits for the killed tree to be gone.
+            process::later(move || drop(scan.after()));
+        }
+    }
 }
 
 /// What is done while the sandbox stands and the command has not been executed yet.

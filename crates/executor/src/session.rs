@@ -29,6 +29,11 @@ impl Session {
         self.base.join("tmp")
     }
 
+    /// Where what a command may not leave in the project is put.
+    pub(crate) fn quarantine(&self) -> PathBuf {
+        self.base.join("put-away")
+    }
+
     /// A new directory beside it.
     pub(crate) fn subdirectory(&self, prefix: &str) -> io::Result<TempDir> {
         tempfile::Builder::new().prefix(prefix).tempdir_in(&self.base)

@@ -74,7 +74,7 @@ pub enum GitAccess {
     Open,
 }
 
-/// What is done with changes that no mount could have stopped (see [`crate::scan`]).
+/// What is done with changes that no mount could have stopped .
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum AfterRun {
     /// Protected names that the command created or changed are put back or removed, and reported. The default.
@@ -196,6 +196,10 @@ pub struct Sandbox {
     pub hidden: PathList,
     /// What happens to changes that only the scan after the run can see.
     pub after_run: AfterRun,
+    /// How many files the scan after a run looks at, parents first; a larger project is scanned in part, and
+    /// [`crate::Finished::scan`] says so. Protected names are always looked at. Default 20,000; 0 turns the search
+    /// for repositories and hard links off.
+    pub scan_entries: usize,
     /// Where `/tmp` lies.
     pub tmp: PrivateTmp,
     /// The lowest rung that is accepted; below it nothing runs.
@@ -214,6 +218,7 @@ impl Default for Sandbox {
             git: GitAccess::Guarded,
             hidden: PathList::default_hidden(),
             after_run: AfterRun::Revert,
+            scan_entries: 20_000,
             tmp: PrivateTmp::Session,
             lowest_rung: Rung::Reduced,
         }

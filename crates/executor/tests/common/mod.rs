@@ -324,7 +324,7 @@ impl Fixture {
             .homes(vec![self.home.clone()])
             .environment(environment)
             .output(OutputMode { max_chars: 200_000, max_lines: None, ..OutputMode::default() })
-            .timeout(Duration::from_secs(120))
+            .timeout(Duration::from_secs(100))
     }
 
     pub(crate) fn executor(&self, sandbox: Sandbox) -> Executor {
@@ -370,7 +370,7 @@ impl Fixture {
             match self.before.get(path) {
                 None => damage.push(format!("{} appeared", path.display())),
                 Some(then) if then != now => {
-                    damage.push(format!("{} changed: {then:?} to {now:?}", path.display()))
+                    damage.push(format!("{} changed: {then:?} to {now:?}", path.display()));
                 }
                 Some(_) => {}
             }
@@ -463,14 +463,19 @@ fn compiled_helper() -> PathBuf {
     COMPILED
         .get_or_init(|| {
             let directory = shared_directory();
-            let name = format!("sc-{}", std::process::id());
-            let source = directory.join(format!("{name}.c"));
-            fs::write(&source, include_str!("syscalls.c")).unwrap();
-            let output = directory.join(name);
-            let compiled =
-                Command::new("cc").arg("-o").arg(&output).arg(&source).output().expect("cc is needed");
-            assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-            fs::remove_file(source).unwrap();
+            let text = include_str!("syscalls.c");
+            let sum = text.bytes().fold(5381_u64, |sum, byte| sum.wrapping_mul(33) ^ u64::from(byte));
+            let output = directory.join(format!("sc-{sum:x}"));
+            if !output.exists() {
+                let source = directory.join(format!("sc-{}.c", std::process::id()));
+                let partial = directory.join(format!("sc-{}", std::process::id()));
+                fs::write(&source, text).unwrap();
+                let compiled =
+                    Command::new("cc").arg("-o").arg(&partial).arg(&source).output().expect("cc is needed");
+                assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+                fs::rename(&partial, &output).unwrap();
+                fs::remove_file(source).unwrap();
+            }
             output
         })
         .clone()
