@@ -646,3 +646,61 @@ mod inside {
         assert!(listen_inside(child.id(), PORT).is_err());
     }
 }
+
+/// The whole way: a job that may reach some hosts.
+#[cfg(target_os = "linux")]
+mod jobs {
+    use std::time::Duration;
+
+    use cmdgate_executor::{Executor, NetworkEnforced, Outcome, Sandbox};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_job_reaches_what_its_rules_allow_and_nothing_else() {
+        let (port, seen) = origin(OK).await;
+        let project = tempfile::tempdir().unwrap();
+        let network = cmdgate_executor::Network::Domains(rules(&["localhost", "127.0.0.1"], port));
+        let executor = Executor::builder(project.path())
+            .sandbox(Sandbox { network, ..Sandbox::read_only() })
+            .build()
+            .unwrap();
+        // `localhost` would go past the proxy, to the command's own network, if `curl` were not told.
+        let script = format!(
+            "exec 2>&1
+             echo through $(curl -sS -m 9 --noproxy '' http://localhost:{port}/)
+             echo past $(curl -s -m 9 http://localhost:{port}/ || echo cut off)
+             echo tcp $( (: >/dev/tcp/127.0.0.1/{port}) 2>/dev/null || echo cut off)
+             echo denied $(curl -sS -m 9 http://example.com:{port}/)
+             echo metadata $(curl -sS -m 9 http://169.254.169.254:{port}/)
+             env | grep -ic '^[a-z_]*_proxy='"
+        );
+        let finished = executor.shell(script).timeout(Duration::from_secs(60)).run().await.unwrap();
+        assert_eq!(finished.outcome, Outcome::Exited(0));
+        assert_eq!(
+            finished.stdout.head,
+            format!(
+                "through hello\npast cut off\ntcp cut off\n\
+                 denied cmdgate: example.com:{port} refused: no network rule allows example.com\n\
+                 metadata cmdgate: 169.254.169.254:{port} refused: no network rule allows 169.254.169.254\n9\n"
+            )
+        );
+        assert_eq!(seen.lock().unwrap().len(), 1);
+        assert_eq!(finished.enforced.network, NetworkEnforced::ProxyOnly);
+        let decided: Vec<_> =
+            finished.network.iter().map(|decision| (decision.host.as_str(), decision.allowed)).collect();
+        assert_eq!(decided, [("localhost", true), ("example.com", false), ("169.254.169.254", false)]);
+    }
+
+    #[tokio::test]
+    async fn rules_that_mean_nothing_refuse_the_run() {
+        let project = tempfile::tempdir().unwrap();
+        let network = cmdgate_executor::Network::Domains(DomainRules::allowing(["https://crates.io"]));
+        let executor = Executor::builder(project.path())
+            .sandbox(Sandbox { network, ..Sandbox::read_only() })
+            .build()
+            .unwrap();
+        let error = executor.shell("touch ran").run().await.unwrap_err();
+        assert!(error.to_string().contains("https://crates.io"), "{error}");
+    }
+}
