@@ -296,7 +296,7 @@ impl<'j, 'a> Reader<'j, 'a> {
     }
 
     /// Reads the word at `at` as flags; `None` when it is an operand after all.
-    fn option_word(&mut self, at: usize) -> Option<OptionWord> {
+    pub(crate) fn option_word(&mut self, at: usize) -> Option<OptionWord> {
         let args = self.args;
         let arg = args.get(at)?;
         let Some(text) = arg.literal() else {
@@ -868,7 +868,7 @@ impl<'j, 'a> Reader<'j, 'a> {
 }
 
 /// What a word turned out to be.
-enum OptionWord {
+pub(crate) enum OptionWord {
     /// `--`
     EndOfOptions,
     /// A flag that took this many words.

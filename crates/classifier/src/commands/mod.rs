@@ -28,6 +28,7 @@ mod gofmt;
 mod grep;
 mod head;
 mod hexdump;
+mod jq;
 mod less;
 mod lines;
 mod ls;
@@ -91,6 +92,8 @@ static JUDGED: &[&CommandSpec] = &[
     &grep::SPEC,
     &head::SPEC,
     &hexdump::SPEC,
+    &jq::SPEC,
+    &jq::YQ,
     &lines::COLUMN,
     &lines::EXPAND,
     &lines::FMT,

@@ -2,5 +2,6 @@
 
 pub(crate) mod awk;
 pub(crate) mod find;
+pub(crate) mod jq;
 pub(crate) mod sed;
 pub(crate) mod test;
