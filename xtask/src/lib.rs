@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod bench;
 pub mod demo;
+pub mod docs;
 pub mod packages;
 pub mod steps;
 pub mod test;

@@ -20,6 +20,12 @@ enum Task {
     Test,
     /// Check the shape of the project: dependencies, registry, contract rows, promises.
     Tidy,
+    /// Write docs/commands.md from the tables.
+    Docs {
+        /// Only check that it is up to date.
+        #[arg(long)]
+        check: bool,
+    },
     /// Run the benchmarks.
     Bench {
         /// Only benchmarks whose name holds this.
@@ -42,6 +48,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Task::Demo => xtask::demo::run().map(|()| ExitCode::SUCCESS),
         Task::Test => xtask::test::run().map(|()| ExitCode::SUCCESS),
         Task::Tidy => xtask::tidy::run().map(|()| ExitCode::SUCCESS),
+        Task::Docs { check } => xtask::docs::run(check).map(|()| ExitCode::SUCCESS),
         Task::Bench { filter } => xtask::bench::run(filter.as_deref()).map(|()| ExitCode::SUCCESS),
         Task::Audit(cli) => xtask::audit::run(cli),
     }

@@ -11,6 +11,7 @@ pub fn run() -> Result<()> {
     let mut steps = Steps::default();
     steps.with("what the tests need", || ensure(FOR_TESTS))?;
     steps.with("tidy", tidy::run)?;
+    steps.with("docs/commands.md is up to date", || crate::docs::run(true))?;
     steps.run("format", cargo().args(["fmt", "--all", "--check"]))?;
     steps.run(
         "clippy",

@@ -2,62 +2,57 @@
 
 use core::fmt;
 
-/// Something that whoever runs the command must provide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u16)]
-pub enum Condition {
+macro_rules! conditions {
+    ($($(#[doc = $doc:literal])+ $name:ident = $text:literal, $bit:expr;)+) => {
+        /// Something that whoever runs the command must provide.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u16)]
+        pub enum Condition {
+            $($(#[doc = $doc])+ $name = $bit,)+
+        }
+
+        impl Condition {
+            /// Every condition, in the order of declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+
+            /// The stable spelling.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $text,)+ }
+            }
+
+            /// What it means, in one or two sentences.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$name => concat!($($doc),+),)+ }
+            }
+        }
+    };
+}
+
+conditions! {
     /// `PATH` holds no relative, empty or project-writable entry, and `BASH_ENV`, `ENV`, exported functions, `LD_*`,
     /// `CDPATH`, `GLOBIGNORE`, `OLDPWD` and the options variables of the programs themselves are absent.
-    CleanEnvironment = 1,
+    CleanEnvironment = "clean_environment", 1;
     /// Standard input is the null device, so that a program that would look at it sees its end at once.
-    NullStdin = 1 << 1,
+    NullStdin = "null_stdin", 1 << 1;
     /// Every path that the effects name resolves, symlinks followed, to a place inside the project, and is neither
     /// a device nor a FIFO.
-    PathsResolveInside = 1 << 2,
+    PathsResolveInside = "paths_resolve_inside", 1 << 2;
     /// What lies outside the project and the system directories is not visible at all, so that a symlink met on the
     /// way leads nowhere.
-    ReadsConfined = 1 << 3,
+    ReadsConfined = "reads_confined", 1 << 3;
     /// Git is run without optional locks and lazy fetches, and every program that the repository's configuration
     /// could name (file system monitor, external diff, textconv and filter drivers, hooks, pager, gpg) is
     /// neutralised.
-    GitHardened = 1 << 4,
+    GitHardened = "git_hardened", 1 << 4;
     /// ripgrep reads no configuration file (`RIPGREP_CONFIG_PATH` is unset).
-    NoRipgrepConfig = 1 << 5,
+    NoRipgrepConfig = "no_ripgrep_config", 1 << 5;
     /// Standard output is not a terminal, so that no pager starts.
-    OutputNotTerminal = 1 << 6,
+    OutputNotTerminal = "output_not_terminal", 1 << 6;
     /// Which version of a language's tools runs is not chosen by files of the project: `RUSTUP_TOOLCHAIN` names an
     /// installed toolchain, `GOTOOLCHAIN` is `local`, and no entry of `PATH` holds shims that run a path named by the
     /// project (asdf, mise). Otherwise `rust-toolchain.toml` may name a directory whose `cargo` runs for
     /// `cargo --version`, and `go.mod` a toolchain that is fetched for `go version`.
-    ToolchainFixed = 1 << 7,
-}
-
-impl Condition {
-    /// Every condition, in the order of their names' declaration.
-    pub const ALL: [Self; 8] = [
-        Self::CleanEnvironment,
-        Self::NullStdin,
-        Self::PathsResolveInside,
-        Self::ReadsConfined,
-        Self::GitHardened,
-        Self::NoRipgrepConfig,
-        Self::OutputNotTerminal,
-        Self::ToolchainFixed,
-    ];
-
-    /// The stable spelling.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::CleanEnvironment => "clean_environment",
-            Self::NullStdin => "null_stdin",
-            Self::PathsResolveInside => "paths_resolve_inside",
-            Self::ReadsConfined => "reads_confined",
-            Self::GitHardened => "git_hardened",
-            Self::NoRipgrepConfig => "no_ripgrep_config",
-            Self::OutputNotTerminal => "output_not_terminal",
-            Self::ToolchainFixed => "toolchain_fixed",
-        }
-    }
+    ToolchainFixed = "toolchain_fixed", 1 << 7;
 }
 
 /// A set of [`Condition`]s.
@@ -105,7 +100,7 @@ impl Conditions {
 
     /// The conditions, in declaration order.
     pub fn iter(self) -> impl Iterator<Item = Condition> {
-        Condition::ALL.into_iter().filter(move |condition| self.contains(*condition))
+        Condition::ALL.iter().copied().filter(move |condition| self.contains(*condition))
     }
 }
 

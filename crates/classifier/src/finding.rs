@@ -74,9 +74,9 @@ codes! {
     /// A pipeline stage, list element or redirection without its command or word.
     EmptySegment = "empty_segment", "ls | | wc";
     /// Text that bash would call a syntax error, or that is not understood.
-    Syntax = "syntax", "ls )";
+    Syntax = "syntax", "ls (";
     /// An expansion whose text cannot be known, in a place where it matters.
-    Expansion = "expansion", "cat \"$(pwd)\"";
+    Expansion = "expansion", "$(cat list) a.txt";
     /// The value of a variable would be shown or used, and it is not known.
     Variable = "variable", "echo $HOME";
     /// A variable is set before or without a command.
@@ -100,13 +100,13 @@ codes! {
     /// The flag reads files that the command line does not name.
     FlagReads = "flag_reads", "wc --files0-from=list";
     /// The flag shows environment, configuration or other confidential data.
-    FlagDiscloses = "flag_discloses", "ps -e";
+    FlagDiscloses = "flag_discloses", "git config --global --list";
     /// The flag follows symlinks, which may lead out of the project.
     FlagFollowsLinks = "flag_follows_links", "find -L . -name x";
     /// The flag waits for events or input, for ever if need be.
     FlagWaits = "flag_waits", "tail -f log";
     /// The flag stands in the table, but its effect has not been read.
-    FlagUnread = "flag_unread", "gawk -l x";
+    FlagUnread = "flag_unread", "ar -t -a lib.a";
     /// A word that may turn out to be a flag, because its text is not known.
     MayBeFlag = "may_be_flag", "sort *.txt";
     /// A flag without the value that it needs.
@@ -120,9 +120,9 @@ codes! {
     /// A path whose text is not known.
     PathUnknown = "path_unknown", "cat \"$(git ls-files)\"";
     /// The operand is a file that would be written.
-    OperandWrites = "operand_writes", "uniq a.txt out.txt";
+    OperandWrites = "operand_writes", "cat a.txt | tee b.txt";
     /// The operand is, or may be, a program or command that would be run.
-    OperandRuns = "operand_runs", "xargs ./x";
+    OperandRuns = "operand_runs", "rg --pre ./x pattern";
     /// More operands than are harmless.
     TooManyOperands = "too_many_operands", "git branch new";
     /// A pattern that may expand to more operands than are harmless.
