@@ -6,7 +6,7 @@
 //! `GIT_CONFIG_COUNT`, `GIT_CONFIG_KEY_n` and `GIT_CONFIG_VALUE_n` outweighs every file, so [`harden`] gives each such key a
 //! value that starts nothing. It is pure: whoever runs the command does the input and output.
 //!
-//! For each directory in [`Effects::repositories`](crate::Effects::repositories):
+//! [`FIXED`] holds for every run. For each directory in [`Effects::repositories`](crate::Effects::repositories):
 //!
 //! 1. In that directory, under [`FIXED`] and without the variables of [`must_be_absent`], run
 //!    `git config --list -z --includes`. It reads configuration and nothing else: it starts no program.
@@ -15,6 +15,9 @@
 //! 3. Call [`harden`] with both outputs. With [`Hardening::refuse`] the condition cannot be provided. Otherwise resolve
 //!    [`Hardening::reads`] and [`Hardening::work_tree`], which must lie inside the project.
 //! 4. Run the command with [`Hardening::environment`] set and the variables of [`must_be_absent`] removed.
+//!
+//! Where one command runs git in several repositories, each is looked at on its own, and the environment is that of all
+//! their listings joined: a listing is a row of entries, each ended by a NUL.
 //!
 //! Git must be [`supported`]: older ones do not know `GIT_CONFIG_COUNT`.
 //!

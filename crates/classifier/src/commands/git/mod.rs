@@ -130,7 +130,8 @@ pub(super) static SPEC: CommandSpec = CommandSpec {
         discloses(&["--list-cmds"], "lists commands and aliases").may_take(Role::Text),
     ],
     subcommands: &SUBCOMMANDS,
-    conditions: Conditions::NONE,
+    // Even `git --version` writes trace files where the user's configuration says so.
+    conditions: Conditions::NONE.with(Condition::GitHardened),
     ..CommandSpec::JUDGED
 };
 

@@ -1,7 +1,6 @@
 //! Small readers and filters: counts, packs, names, text from standard input, and git's words about itself.
 
 use super::shared::{BASE, HELP, rows};
-use crate::condition::{Condition, Conditions};
 use crate::spec::{CommandSpec, Operands, Role, Rule, Tweak, inert, reads, runs};
 
 /// Reads standard input only, and prints to standard output only.
@@ -95,7 +94,6 @@ pub(super) const VERSION: CommandSpec = CommandSpec {
     names: &["version"],
     about: "shows git's version",
     flags: rows!(&[inert(&["--build-options", "--no-build-options"])], HELP),
-    conditions: Conditions::NONE,
     ..BASE
 };
 
@@ -120,6 +118,5 @@ pub(super) const HELP_COMMAND: CommandSpec = CommandSpec {
         HELP
     ),
     operands: Operands::at_most(&[], "opens the manual page in a viewer"),
-    conditions: Conditions::NONE.with(Condition::GitHardened).with(Condition::OutputNotTerminal),
     ..BASE
 };
