@@ -1,5 +1,6 @@
 //! Encodings: `base64` and its kind, `iconv`, `numfmt`
 
+use crate::condition::Condition;
 use crate::spec::{CommandSpec, Operands, Role, Rule, ScriptIssue, Tweak, inert, writes};
 
 pub(super) static BASE64: CommandSpec = CommandSpec {
@@ -63,7 +64,11 @@ pub(super) static ICONV: CommandSpec = CommandSpec {
         inert(&["-V", "--version"]).ends(),
     ],
     operands: Operands::FILES,
-    rules: &[Rule::When(&["-l"], Tweak::NeverStdin)],
+    rules: &[
+        Rule::When(&["-l"], Tweak::NeverStdin),
+        // `ASCII//TRANSLIT` is tried as a path in the working directory, too.
+        Rule::When(&["-f", "-t"], Tweak::Needs(Condition::ReadsConfined)),
+    ],
     ..CommandSpec::JUDGED
 };
 

@@ -2,6 +2,7 @@
 
 use crate::spec::{CommandSpec, Operands, Prints, Role, Rule, Syntax, Tweak, inert, reads, waits, writes};
 
+/// A pipe is copied into `$TMPDIR` first, which is private to the run.
 pub(super) static TAC: CommandSpec = CommandSpec {
     names: &["tac"],
     about: "prints lines in reverse order",

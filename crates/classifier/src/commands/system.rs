@@ -175,7 +175,7 @@ pub(super) static LOCALE: CommandSpec = CommandSpec {
     checked: "glibc 2.36",
     flags: &[
         inert(&["-a", "--all-locales"]),
-        inert(&["-m", "--charmaps"]),
+        runs(&["-m", "--charmaps"], "runs `gzip` to look into the character maps"),
         inert(&["-c", "--category-name"]),
         inert(&["-k", "--keyword-name"]),
         inert(&["-v", "--verbose"]),
