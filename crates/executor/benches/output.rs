@@ -13,6 +13,7 @@
 use std::io::{Read as _, Write as _};
 use std::time::Instant;
 
+use cmdgate_executor::Executor;
 use cmdgate_executor::output::{Capture, Captured, Keep, OutputMode, READ_SIZE, Stream};
 use divan::counter::BytesCount;
 
@@ -53,9 +54,42 @@ fn paired() {
             bare.as_secs_f64() / ours.as_secs_f64()
         );
     }
+    whole_run();
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find(|line| line.starts_with("VmHWM:"));
     println!("peak memory of the process: {}", peak.unwrap_or("unknown here"));
+}
+
+/// The same for a real command: started plainly and discarded, and run by an executor in its sandbox.
+fn whole_run() {
+    let bytes = ROUNDS * TOTAL;
+    let script = format!("head -c {bytes} /dev/zero");
+    let start = Instant::now();
+    let mut child = std::process::Command::new("bash")
+        .args(["-c", &script])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("bash starts");
+    let mut output = child.stdout.take().expect("it was asked for");
+    let mut buffer = vec![0; READ_SIZE];
+    while output.read(&mut buffer).expect("a pipe reads") > 0 {}
+    child.wait().expect("bash ends");
+    let bare = start.elapsed();
+
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let start = Instant::now();
+    let finished = runtime.block_on(async {
+        let project = tempfile::tempdir().expect("a directory");
+        Executor::builder(project.path()).build().expect("an executor").shell(script).run().await
+    });
+    let ours = start.elapsed();
+    let total = finished.expect("the sandbox works").stdout.total_bytes;
+    assert_eq!(total, bytes as u64);
+    println!(
+        "one command writing {} GiB: discarded {bare:?}, sandboxed and captured {ours:?}; rate {:.2} of bare",
+        bytes >> 30,
+        bare.as_secs_f64() / ours.as_secs_f64()
+    );
 }
 
 fn capture(text: &str) -> Captured {

@@ -675,7 +675,7 @@ mod jobs {
              echo metadata $(curl -sS -m 9 http://169.254.169.254:{port}/)
              env | grep -ic '^[a-z_]*_proxy='"
         );
-        let finished = executor.shell(script).timeout(Duration::from_secs(60)).run().await.unwrap();
+        let finished = executor.shell(script).timeout(Duration::from_secs(50)).run().await.unwrap();
         assert_eq!(finished.outcome, Outcome::Exited(0));
         assert_eq!(
             finished.stdout.head,
