@@ -21,6 +21,7 @@ mod du;
 mod echo;
 mod encode;
 mod eza;
+mod fd;
 mod file;
 mod find;
 mod git;
@@ -32,6 +33,7 @@ mod jq;
 mod less;
 mod lines;
 mod ls;
+mod lsd;
 mod machine;
 mod names;
 mod nl;
@@ -52,6 +54,7 @@ mod tar;
 mod test;
 mod tokei;
 mod tr;
+mod tree;
 mod uniq;
 mod unzip;
 mod versions;
@@ -108,6 +111,7 @@ static JUDGED: &[&CommandSpec] = &[
     &lines::TSORT,
     &lines::UNEXPAND,
     &ls::SPEC,
+    &lsd::SPEC,
     &names::BASENAME,
     &names::DIRNAME,
     &names::PATHCHK,
@@ -149,6 +153,7 @@ static JUDGED: &[&CommandSpec] = &[
     &tail::SPEC,
     &test::SPEC,
     &tr::SPEC,
+    &tree::SPEC,
     &uniq::SPEC,
     &wc::SPEC,
     &wrappers::NICE,
@@ -166,6 +171,7 @@ static JUDGED: &[&CommandSpec] = &[
     &machine::DPKG,
     &machine::DPKG_QUERY,
     &eza::SPEC,
+    &fd::SPEC,
     &machine::FINDMNT,
     &gofmt::SPEC,
     &compress::GZIP,

@@ -92,6 +92,15 @@ refused! {
     "opens keys, and starts an agent that keeps them":
         "gpg" "gpg2" "gpg-agent" "gpgconf" "ssh-agent" "ssh-add" "ssh-keygen" "age" "pass" "op" "security";
     "opens a socket to the kernel or devices": "lsusb" "lspci" "iw" "iwconfig" "ethtool" "nmcli" "ufw" "firewall-cmd";
+    // ---- searching -----------------------------------------------------------------------------------------------------
+    "starts a shell and git to find the user's ignore file": "ag";
+    "takes options from `.ackrc` files of the project and the directories above": "ack" "ack-grep";
+    "takes options from a `.ugrep` file of the project, which can name programs to run": "ug" "ug+";
+    "has options that run programs, and its table has not been read": "ugrep" "ugrep+";
+    "loads shared libraries that `sgconfig.yml` of the project names": "ast-grep";
+    "is a shell under another group on most systems, and `ast-grep` on others": "sg" "newgrp";
+    "writes an index of the source files": "ctags" "etags" "cscope" "gtags" "global";
+    "rebuilds or reads a list of all files of the system": "updatedb" "locate" "mlocate" "plocate";
     // ---- the machine ---------------------------------------------------------------------------------------------------
     "changes settings of the machine or the terminal":
         "stty" "reset" "mount" "umount" "swapon" "swapoff" "sysctl" "systemctl" "service" "crontab" "shutdown" "reboot"
