@@ -342,7 +342,10 @@ impl<'a> Parser<'a> {
     fn at_stop(&self, stop: Stop, open: usize) -> Result<bool, LexError> {
         match self.peek() {
             None if stop == Stop::End => return Ok(true),
-            None => return Err(self.error(ErrorKind::Syntax, open, open + 1, stop.missing())),
+            None => {
+                let opener = self.slice(open, self.end).bytes().position(token::ends_word).unwrap_or(0);
+                return Err(self.error(ErrorKind::Syntax, open, open + opener.max(1), stop.missing()));
+            }
             Some(b')') if stop == Stop::Paren => return Ok(true),
             Some(b';') if stop == Stop::Arm && matches!(self.peek_second(), Some(b';' | b'&')) => {
                 return Ok(true);
@@ -596,7 +599,9 @@ impl<'a> Parser<'a> {
                     } else {
                         ErrorKind::Syntax
                     };
-                    return Err(self.error_here(kind, "a parenthesis inside a command"));
+                    return Err(
+                        self.error_here(kind, "a parenthesis inside a command; functions are not understood")
+                    );
                 }
                 (Some(b'0'..=b'9'), _) if token::descriptor(self.rest()).is_ok() => {
                     if self.grammar == Grammar::Pipeline {
