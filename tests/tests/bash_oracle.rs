@@ -24,7 +24,10 @@ mod generate;
 #[path = "bash_oracle/interpret.rs"]
 mod interpret;
 
-use cmdgate_lexer::{Command, CompoundKind, Grammar, List, Part, RedirectKind, Script, Segment, Word, lex};
+use bash::Mode;
+use cmdgate_lexer::{
+    Command, CompoundKind, Grammar, List, Part, RedirectKind, Script, Segment, Word, check_invariants, lex,
+};
 use generate::Random;
 use interpret::interpret;
 use std::collections::HashSet;
@@ -39,10 +42,10 @@ fn setting(name: &str, default: u64) -> u64 {
 
 /// What bash did differently from what the tree says, if anything. `None` when the lexer refuses the string or the
 /// interpreter cannot say what must happen.
-fn difference(source: &str) -> Option<String> {
+fn difference(source: &str, mode: Mode) -> Option<String> {
     let script = lex(source, Grammar::Sequence).ok()?;
-    let expected = interpret(&script, source)?;
-    let seen = bash::run(&[source]).pop()?;
+    let expected = interpret(&script, source, mode.null_glob)?;
+    let seen = bash::run(&[source], mode).pop()?;
     compare(&expected, seen)
 }
 
@@ -57,7 +60,7 @@ fn compare(expected: &[Vec<String>], mut seen: bash::Seen) -> Option<String> {
 }
 
 /// The shortest string found by leaving out pieces of `source` that still shows a difference.
-fn minimise(source: &str) -> String {
+fn minimise(source: &str, mode: Mode) -> String {
     let mut best: Vec<char> = source.chars().collect();
     let mut size = best.len().div_ceil(2);
     while size > 0 {
@@ -65,7 +68,7 @@ fn minimise(source: &str) -> String {
         while at < best.len() {
             let mut shorter = best.clone();
             shorter.drain(at..(at + size).min(best.len()));
-            if difference(&shorter.iter().collect::<String>()).is_some() {
+            if difference(&shorter.iter().collect::<String>(), mode).is_some() {
                 best = shorter;
             } else {
                 at += size;
@@ -76,13 +79,35 @@ fn minimise(source: &str) -> String {
     best.into_iter().collect()
 }
 
+/// A command line and the calls that bash must make for it.
+type Judged = (String, Vec<Vec<String>>);
+
+/// The ways in which bash is run; the last one is slow.
+const MODES: [Mode; 4] = [
+    Mode { null_glob: false, bytes: false, own_process: false },
+    Mode { null_glob: true, bytes: false, own_process: false },
+    Mode { null_glob: false, bytes: true, own_process: false },
+    Mode { null_glob: false, bytes: false, own_process: true },
+];
+
+/// The command lines of `batch` that bash reads differently.
+fn differing(mode: Mode, batch: &[Judged]) -> Vec<(Mode, String)> {
+    let sources: Vec<&str> = batch.iter().map(|(source, _)| source.as_str()).collect();
+    let seen = bash::run(&sources, mode);
+    let pairs = batch.iter().zip(seen);
+    pairs
+        .filter(|((_, expected), seen)| compare(expected, seen.clone()).is_some())
+        .map(|((source, _), _)| (mode, source.clone()))
+        .collect()
+}
+
 #[test]
 fn generated_command_lines_are_read_as_bash_reads_them() {
     let seed = setting("CMDGATE_ORACLE_SEED", 1);
     let count = usize::try_from(setting("CMDGATE_ORACLE_STRINGS", STRINGS as u64)).unwrap();
     let mut random = Random::new(seed);
     let mut generated = HashSet::new();
-    let mut judged = Vec::new();
+    let mut judged: Vec<Vec<Judged>> = vec![Vec::new(); MODES.len()];
     let mut accepted = 0;
     while generated.len() < count {
         let source = random.command_line();
@@ -90,45 +115,41 @@ fn generated_command_lines_are_read_as_bash_reads_them() {
             continue;
         }
         let Ok(script) = lex(&source, Grammar::Sequence) else { continue };
+        assert_eq!(check_invariants(&script, &source), Ok(()), "{source:?}");
+        // A bash for each command line is slow, so only few get one.
+        let mode = if accepted % 32 == 0 { MODES.len() - 1 } else { accepted % (MODES.len() - 1) };
         accepted += 1;
-        if let Some(expected) = interpret(&script, &source) {
-            judged.push((source, expected));
+        if let Some(expected) = interpret(&script, &source, MODES[mode].null_glob) {
+            judged[mode].push((source, expected));
         }
     }
-    let failures: Vec<_> = std::thread::scope(|scope| {
-        let halves = judged.chunks(judged.len().div_ceil(2).max(1));
-        let threads: Vec<_> = halves
+    let batches: Vec<(Mode, &[Judged])> = MODES
+        .iter()
+        .zip(&judged)
+        .flat_map(|(mode, judged)| judged.chunks(500).map(|batch| (*mode, batch)))
+        .collect();
+    let failures: Vec<(Mode, String)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = batches
+            .chunks(batches.len().div_ceil(2).max(1))
             .map(|half| {
-                scope.spawn(move || {
-                    let mut failures = Vec::new();
-                    for batch in half.chunks(500) {
-                        let sources: Vec<&str> = batch.iter().map(|(source, _)| source.as_str()).collect();
-                        for ((source, expected), seen) in batch.iter().zip(bash::run(&sources)) {
-                            if compare(expected, seen).is_some() {
-                                failures.push(source.clone());
-                            }
-                        }
-                    }
-                    failures
+                scope.spawn(|| {
+                    half.iter().flat_map(|(mode, batch)| differing(*mode, batch)).collect::<Vec<_>>()
                 })
             })
             .collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
-    let words: usize = judged.iter().flat_map(|(_, calls)| calls).map(Vec::len).sum();
-    println!("seed {seed}: {count} strings, {accepted} accepted, {} compared, {words} words", judged.len());
-    for source in failures.iter().take(8) {
-        let small = minimise(source);
-        let what = difference(&small).unwrap_or_else(|| "only in a batch".into());
-        println!("\n{small:?}\n  {what}\n  from {source:?}");
+    let compared: usize = judged.iter().map(Vec::len).sum();
+    let words: usize = judged.iter().flatten().flat_map(|(_, calls)| calls).map(Vec::len).sum();
+    println!("seed {seed}: {count} strings, {accepted} accepted, {compared} compared, {words} words");
+    for (mode, source) in failures.iter().take(8) {
+        let small = minimise(source, *mode);
+        let what = difference(&small, *mode).unwrap_or_else(|| "only in a batch".into());
+        println!("\n{small:?} in {mode:?}\n  {what}\n  from {source:?}");
     }
-    assert!(
-        failures.is_empty(),
-        "{} of {} strings differ, see above (seed {seed})",
-        failures.len(),
-        judged.len()
-    );
-    assert!(judged.len() > count / 6, "too few strings were compared to mean anything");
+    let failed = failures.len();
+    assert!(failed == 0, "{failed} of {compared} strings differ, see above (seed {seed})");
+    assert!(compared > count / 6, "too few strings were compared to mean anything");
 }
 
 /// The command lines of every case file that can be found.
@@ -273,7 +294,7 @@ fn the_words_of_every_case_are_those_that_bash_passes() {
     let mut differences = Vec::new();
     for batch in probes.chunks(1_000) {
         let sources: Vec<String> = batch.iter().map(|(text, _)| format!("w0 {text}")).collect();
-        let seen = bash::run(&sources.iter().map(String::as_str).collect::<Vec<_>>());
+        let seen = bash::run(&sources.iter().map(String::as_str).collect::<Vec<_>>(), Mode::default());
         for ((text, words), seen) in batch.iter().zip(seen) {
             let mut expected = vec!["w0".to_string()];
             expected.extend(words.iter().cloned());

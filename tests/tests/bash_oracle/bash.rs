@@ -17,6 +17,18 @@ pub(crate) struct Seen {
     pub(crate) syntax_error: bool,
 }
 
+/// How bash is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Mode {
+    /// Patterns that match no file vanish instead of staying what they are, so that a pattern which the lexer took for
+    /// text shows.
+    pub(crate) null_glob: bool,
+    /// Bytes instead of characters (`LC_ALL=C`).
+    pub(crate) bytes: bool,
+    /// Every command line in a bash of its own, as `bash -c`, instead of `eval` in a subshell.
+    pub(crate) own_process: bool,
+}
+
 /// The loop that runs in bash. Descriptor 9 carries the reports, 8 the command lines, each ended by a NUL.
 ///
 /// `w…` succeed, `f…` fail, `r0` reports what it reads. Every command line is first only parsed, as the body of a
@@ -30,16 +42,23 @@ f0() { __report f0 "$@"; return 1; }
 r0() { local b; IFS= read -r -d '' b; __report r0 "$@" "$b"; return 0; }
 command_not_found_handle() { __report "$@"; return 127; }
 exec 8<&0 9>&1
-x='p q'
+export x='p q'
 unset y z
 I=0
+case $0 in
+  *own*) export -f __report w0 w1 f0 r0 command_not_found_handle; export I ;;
+  *null*) shopt -s nullglob ;;
+esac
 while IFS= read -r -d '' -u 8 __line; do
   (
     exec 8<&- </dev/null >/dev/null 2>/dev/null
     eval -- "__never() {
 $__line
 }" || printf '%s\0' S "$I" >&9
-    eval -- "$__line"
+    case $0 in
+      *own*) "$BASH" --norc -c -- "$__line" ;;
+      *) eval -- "$__line" ;;
+    esac
   )
   I=$((I+1))
 done
@@ -93,9 +112,15 @@ const WRAPPED: [&str; 12] = [
 ];
 
 /// What bash does with each of `sources`.
-pub(crate) fn run(sources: &[&str]) -> Vec<Seen> {
+pub(crate) fn run(sources: &[&str], mode: Mode) -> Vec<Seen> {
+    let name = match mode {
+        Mode { own_process: true, .. } => "own",
+        Mode { null_glob: true, .. } => "null",
+        Mode { .. } => "plain",
+    };
     let mut child = bash()
-        .args(["-c", DRIVER])
+        .env("LC_ALL", if mode.bytes { "C" } else { "C.UTF-8" })
+        .args(["-c", DRIVER, name])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

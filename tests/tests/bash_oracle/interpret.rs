@@ -8,9 +8,9 @@ use cmdgate_lexer::{
 };
 use std::collections::HashMap;
 
-/// The calls of `script`, or `None` when they cannot be told.
-pub(crate) fn interpret(script: &Script<'_>, source: &str) -> Option<Vec<Vec<String>>> {
-    let mut shell = Shell { source, calls: Vec::new(), steps: 0 };
+/// The calls of `script`, or `None` when they cannot be told. With `null_glob`, patterns that match nothing vanish.
+pub(crate) fn interpret(script: &Script<'_>, source: &str, null_glob: bool) -> Option<Vec<Vec<String>>> {
+    let mut shell = Shell { source, null_glob, calls: Vec::new(), steps: 0 };
     let mut state = State { variables: HashMap::from([("x".to_string(), "p q".to_string())]), status: 0 };
     shell.list(&script.list, &mut state)?;
     Some(shell.calls)
@@ -25,6 +25,8 @@ struct State {
 
 struct Shell<'s> {
     source: &'s str,
+    /// Whether a pattern without files vanishes.
+    null_glob: bool,
     calls: Vec<Vec<String>>,
     steps: usize,
 }
@@ -327,6 +329,9 @@ impl Shell<'_> {
             WordValue::Composite(parts) => parts,
         };
         if parts.iter().any(|part| matches!(part, Part::Glob(_))) {
+            if self.null_glob {
+                return None;
+            }
             // In an empty folder a pattern stays what it is.
             let raw = word.span.of(self.source);
             if raw.contains(['/', '.', '$', '`', '\\', '\'', '"', '{', '~']) {
