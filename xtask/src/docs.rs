@@ -51,7 +51,7 @@ fn document() -> Result<String> {
     }
     out.push_str("\n## Reason codes\n\n| code | meaning | for example |\n|---|---|---|\n");
     for code in Code::ALL {
-        let example = code.example().replace("\u{b}", "\\v").replace('|', "\\|");
+        let example = code.example().replace('\u{b}', "\\v").replace('|', "\\|");
         writeln!(out, "| `{}` | {} | `{example}` |", code.as_str(), code.meaning().trim())?;
     }
     out.push_str("\n## Programs\n");
@@ -72,9 +72,9 @@ fn document() -> Result<String> {
 fn program(out: &mut String, spec: &CommandSpec) -> Result<()> {
     write!(out, "{}", capitalised(spec.about))?;
     if spec.checked.is_empty() {
-        out.push_str(".\n")
+        out.push_str(".\n");
     } else {
-        writeln!(out, " (checked against {}).", spec.checked)?
+        writeln!(out, " (checked against {}).", spec.checked)?;
     }
     let conditions: Vec<&str> = spec.conditions.iter().map(Condition::as_str).collect();
     if !conditions.is_empty() {
