@@ -72,6 +72,9 @@ pub struct OutputMode {
     /// After so many bytes the spill file is ended, which is reported as [`SpillError::Limit`]: `yes` fills a disk
     /// fast. Default 256 MiB.
     pub spill_limit: u64,
+    /// Whether everything is written to this process's own stream of the same name as well, unchanged and at once. A
+    /// stream that can no longer be written to is left alone.
+    pub echo: bool,
 }
 
 impl Default for OutputMode {
@@ -83,6 +86,7 @@ impl Default for OutputMode {
             max_bytes: None,
             spill: None,
             spill_limit: 256 * 1024 * 1024,
+            echo: false,
         }
     }
 }
@@ -238,6 +242,7 @@ pub struct Capture {
     ends_in_newline: bool,
     closed: bool,
     spill: SpillState,
+    echo: Option<Stream>,
 }
 
 #[derive(Debug)]
@@ -281,11 +286,19 @@ impl Capture {
             spill: mode.spill.clone().map_or(SpillState::Off, |directory| {
                 SpillState::Waiting(Spill { directory, stream, max_bytes: mode.spill_limit })
             }),
+            echo: mode.echo.then_some(stream),
         }
     }
 
     /// Takes the next bytes. Never fails; a spill file that cannot be written is reported at the end.
     pub fn push(&mut self, bytes: &[u8]) {
+        if let Some(stream) = self.echo {
+            // A reader that went away is not a reason to stop counting.
+            let _ = match stream {
+                Stream::Stdout => io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()),
+                Stream::Stderr => io::stderr().write_all(bytes),
+            };
+        }
         let Some(&last) = bytes.last() else { return };
         self.ends_in_newline = last == b'\n';
         self.newlines += to_u64(memchr::memchr_iter(b'\n', bytes).count());

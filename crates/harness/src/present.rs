@@ -1,7 +1,7 @@
 //! What the model sees of a run (contract S24).
 
 use cmdgate_executor::output::render;
-use cmdgate_executor::{Captured, Denial, Finished, Outcome, Stream};
+use cmdgate_executor::{Captured, Finished, Outcome, Stream};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -40,29 +40,12 @@ pub fn report(command: &str, root: &Path, finished: &Finished) -> String {
     stream(&mut text, &finished.stdout, Stream::Stdout);
     stream(&mut text, &finished.stderr, Stream::Stderr);
     for denial in &finished.denials {
-        let _ = write!(text, "\n{}", denial_line(denial));
+        let _ = write!(text, "\n[{}]", denial.line());
     }
     if !finished.denials.is_empty() {
         text.push('\n');
     }
     text
-}
-
-/// One line of advice about something that the sandbox did not let happen.
-pub fn denial_line(denial: &Denial) -> String {
-    use cmdgate_executor::{Certainty, DeniedOperation};
-    let what = match &denial.operation {
-        DeniedOperation::Read(path) => format!("reading {}", path.display()),
-        DeniedOperation::Write(path) => format!("writing {}", path.display()),
-        DeniedOperation::Network(host) => format!("reaching {host}"),
-        DeniedOperation::SystemCall(name) => format!("the system call {name}"),
-    };
-    let how = match denial.certainty {
-        Certainty::Certain => "denied",
-        Certainty::Likely => "probably denied",
-    };
-    let undone = if denial.reverted { " and undone" } else { "" };
-    format!("[sandbox {how}{undone}: {what}, by {}; {}]", denial.rule, denial.advice)
 }
 
 /// Why nothing was started, as a sentence fragment.

@@ -104,6 +104,8 @@ pub struct RunOptions {
     pub cancel: Option<CancellationToken>,
     /// Where full outputs go when they do not fit.
     pub spill: Option<std::path::PathBuf>,
+    /// Write everything to this process's own streams as it comes.
+    pub echo: bool,
 }
 
 /// One project, ready to decide and run.
@@ -253,6 +255,7 @@ impl Session {
                 max_chars: count(limits.output_chars).unwrap_or(10_240),
                 max_lines: count(limits.output_lines).or(Some(256)),
                 spill: options.spill,
+                echo: options.echo,
                 ..OutputMode::default()
             });
         for (name, value) in &approved.provision().environment {

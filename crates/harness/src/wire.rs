@@ -383,7 +383,7 @@ impl<'a> WireRun<'a> {
                     Reads::ProjectAndSystem => "project_and_system",
                 },
             },
-            denials: finished.denials.iter().map(present::denial_line).collect(),
+            denials: finished.denials.iter().map(cmdgate_executor::Denial::line).collect(),
         }
     }
 }

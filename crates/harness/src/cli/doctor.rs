@@ -2,6 +2,7 @@
 
 use crate::exit::Exit;
 use crate::wire;
+use cmdgate_executor::Executor;
 use cmdgate_executor::probe::{CheckStatus, Report};
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -17,8 +18,18 @@ pub(crate) struct DoctorArgs {
 }
 
 pub(crate) fn doctor(args: &DoctorArgs) -> Exit {
+    let root = match std::env::current_dir() {
+        Ok(root) => root,
+        Err(error) => {
+            return super::fail(Exit::Failed, format_args!("the current directory cannot be read: {error}"));
+        }
+    };
+    let executor = match Executor::builder(root).build() {
+        Ok(executor) => executor,
+        Err(error) => return super::fail(Exit::Failed, error),
+    };
     let report = match super::run::runtime() {
-        Ok(runtime) => runtime.block_on(cmdgate_executor::probe::probe()),
+        Ok(runtime) => runtime.block_on(executor.probe()),
         Err(exit) => return exit,
     };
     let text = if args.json {
@@ -32,7 +43,11 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Exit {
     if io::stdout().lock().write_all(text.as_bytes()).is_err() {
         return Exit::Failed;
     }
-    if report.checks.iter().any(|check| check.status == CheckStatus::Failed) { Exit::Unwell } else { Exit::Success }
+    if report.checks.iter().any(|check| check.status == CheckStatus::Failed) {
+        Exit::Unwell
+    } else {
+        Exit::Success
+    }
 }
 
 fn text_of(report: &Report) -> String {

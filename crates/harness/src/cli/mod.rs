@@ -3,6 +3,7 @@
 mod check;
 mod classify;
 mod decide;
+mod doctor;
 mod place;
 mod run;
 
@@ -25,6 +26,7 @@ enum Command {
     Explain(check::ExplainArgs),
     Run(run::RunArgs),
     Exec(run::ExecArgs),
+    Doctor(doctor::DoctorArgs),
 }
 
 /// Runs the program with the process's own arguments.
@@ -36,6 +38,7 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => check::explain(&args),
         Command::Run(args) => run::run(args),
         Command::Exec(args) => run::exec(args),
+        Command::Doctor(args) => doctor::doctor(&args),
     };
     exit.into()
 }

@@ -62,6 +62,10 @@ struct Common {
     /// The trace database [default: trace.db in the state directory]
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Pass the command's output through as it comes, without the frame, and bound nothing of it: for callers that
+    /// expect the command's own output
+    #[arg(long, conflicts_with = "json")]
+    passthrough: bool,
     /// Keep the whole output in this directory when it does not fit
     #[arg(long, value_name = "DIR")]
     spill: Option<PathBuf>,
@@ -102,7 +106,12 @@ fn perform(args: &Common, timeout: Option<Duration>, mut request: Request) -> Ex
         Err(exit) => return exit,
     };
     let cancel = CancellationToken::new();
-    let options = RunOptions { timeout, cancel: Some(cancel.clone()), spill: args.spill.clone() };
+    let options = RunOptions {
+        timeout,
+        cancel: Some(cancel.clone()),
+        spill: args.spill.clone(),
+        echo: args.passthrough,
+    };
     let shown = request.action.text().into_owned();
     let asked = request.clone();
     let reply = runtime.block_on(async {
@@ -118,7 +127,9 @@ fn perform(args: &Common, timeout: Option<Duration>, mut request: Request) -> Ex
     if let Err(error) = recorder.finish(wire::reply_kind(&reply)) {
         anstream::eprintln!("harness: the end of this run could not be recorded: {error}");
     }
-    let text = if args.json {
+    let text = if args.passthrough && matches!(reply, Reply::Ran { .. }) {
+        passed_through(&reply)
+    } else if args.json {
         match serde_json::to_string(&wire::Replied::new(&shown, session.gate().root(), &reply)) {
             Ok(text) => text,
             Err(error) => return super::fail(Exit::Failed, error),
@@ -182,6 +193,29 @@ fn text_of(command: &str, session: &Session, request: &Request, reply: &Reply) -
             String::new()
         }
     }
+}
+
+/// After the command's own output: only what its caller would otherwise not learn, and on standard error.
+fn passed_through(reply: &Reply) -> String {
+    if let Reply::Ran { finished, unrecorded, .. } = reply {
+        for denial in &finished.denials {
+            anstream::eprintln!("harness: {}", denial.line());
+        }
+        match &finished.outcome {
+            Outcome::TimedOut { .. } => {
+                anstream::eprintln!("harness: TIMEOUT: killed after {:?}", finished.duration)
+            }
+            Outcome::SandboxFailed { stage, text, remedy } => {
+                anstream::eprintln!("harness: the sandbox failed at {}: {text}; {remedy}", stage.name());
+            }
+            Outcome::NotStarted(why) => anstream::eprintln!("harness: {}", present::not_started(why)),
+            Outcome::Exited(_) | Outcome::Signaled(_) | Outcome::Cancelled { .. } => {}
+        }
+        if let Some(error) = unrecorded {
+            anstream::eprintln!("harness: {error}");
+        }
+    }
+    String::new()
 }
 
 fn exit_of(reply: &Reply) -> Exit {
