@@ -130,6 +130,17 @@ impl Leaf {
         self.unified.is_some()
     }
 
+    /// Whether a process is, or was when it ended, in the group (cgroups(7), `/proc/PID/cgroup`).
+    pub(crate) fn holds(&self, pid: i32) -> bool {
+        let Some(name) = self.unified.as_deref().and_then(Path::file_name) else { return false };
+        fs::read_to_string(format!("/proc/{pid}/cgroup")).is_ok_and(|groups| {
+            groups.lines().any(|line| {
+                let path = line.strip_prefix("0::").unwrap_or_default();
+                Path::new(path.strip_suffix(" (deleted)").unwrap_or(path)).file_name() == Some(name)
+            })
+        })
+    }
+
     /// Ends everything in the group; true once it is empty.
     pub(crate) fn kill_all(&self) -> bool {
         let Some(directory) = &self.unified else { return false };
@@ -146,7 +157,7 @@ impl Drop for Leaf {
             self.directories.drain(..).filter(|directory| fs::remove_dir(directory).is_err()).collect();
         if !left.is_empty() {
             // A group stays busy until the last of its processes has been reaped.
-            crate::process::later(move || left.iter().for_each(|directory| remove(directory)));
+            crate::process::tidy_later(move || left.iter().for_each(|directory| remove(directory)));
         }
     }
 }
@@ -171,8 +182,24 @@ fn places() -> &'static Places {
     PLACES.get_or_init(|| {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        find_places(&mounts, &groups)
+        let places = find_places(&mounts, &groups);
+        places.unified.iter().chain(&places.pids).chain(&places.memory).for_each(|place| sweep(place));
+        places
     })
+}
+
+/// Removes the groups of processes that were killed before they could.
+fn sweep(place: &Path) {
+    for entry in fs::read_dir(place).into_iter().flatten().filter_map(Result::ok) {
+        let name = entry.file_name();
+        let owner = name
+            .to_str()
+            .and_then(|name| name.strip_prefix("cmdgate-")?.split('-').next()?.parse::<u32>().ok());
+        if owner.is_some_and(|owner| !Path::new("/proc").join(owner.to_string()).exists()) {
+            // Busy or another user's: not ours to remove.
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
 }
 
 /// Reads proc_pid_mountinfo(5) and cgroups(7)' `/proc/self/cgroup`.

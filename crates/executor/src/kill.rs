@@ -41,25 +41,26 @@ impl Tree {
     }
 
     /// Says which process was started.
-    pub(crate) fn started(&mut self, pid: Option<u32>) {
-        self.leader = pid.and_then(|pid| i32::try_from(pid).ok());
+    pub(crate) fn started(&mut self, pid: u32) {
+        self.leader = i32::try_from(pid).ok();
     }
 
-    /// Ends everything; true once nothing is left.
-    pub(crate) async fn end(&mut self) -> bool {
+    /// Ends everything; returns once nothing is left.
+    pub(crate) async fn end(&mut self) {
         let mut pause = Duration::from_millis(1);
         while !self.pass() {
             sleep(pause).await;
             pause = (pause * 2).min(Duration::from_millis(50));
         }
         self.over = true;
-        true
     }
 
     /// One round; true when nothing was found alive.
     fn pass(&self) -> bool {
         if self.leaf.kills() {
-            return self.leaf.kill_all();
+            let empty = self.leaf.kill_all();
+            self.reap_orphans();
+            return empty;
         }
         let mut stopped = BTreeSet::new();
         // Stop until a round finds nobody new: what is stopped cannot fork.
@@ -78,6 +79,17 @@ impl Tree {
             signal(pid, Signal::KILL);
         }
         stopped.is_empty()
+    }
+
+    /// Takes ended processes of the group out of the process table, where they were handed to this process.
+    fn reap_orphans(&self) {
+        let own = i32::try_from(std::process::id()).unwrap_or(0);
+        for (&pid, process) in &table() {
+            // The group of a process can still be read when it has ended.
+            if process.zombie && process.parent == own && Some(pid) != self.leader && self.leaf.holds(pid) {
+                reap(pid);
+            }
+        }
     }
 
     /// The living processes of the tree. Orphans that were handed to this process and have ended are reaped.
@@ -132,7 +144,7 @@ impl Drop for Tree {
             // The clone must not start over when it is dropped in turn.
             over: true,
         };
-        crate::process::later(move || {
+        crate::process::end_later(move || {
             for _ in 0..100 {
                 if tree.pass() {
                     return;

@@ -41,3 +41,17 @@ pub use proxy::{DomainRules, NetworkDecision};
 pub use pty::TerminalSize;
 pub use sandbox::{AfterRun, GitAccess, Mode, Network, PathList, PrivateTmp, Reads, Rung, Sandbox};
 pub use tokio_util::sync::CancellationToken;
+
+/// Makes this process the parent of orphaned descendants (prctl(2), `PR_SET_CHILD_SUBREAPER`) and lets the executor
+/// take its own out of the process table.
+///
+/// Call it once in a program whose process 1 does not reap, as in many containers: each sandboxed command leaves
+/// one orphan, bubblewrap's first process, which would stay a zombie. A library that starts processes of its own
+/// must then be ready to become the parent of *their* orphans, which is why this is not done unasked. (A command
+/// without a sandbox does it where no control group can be made: its orphans could not be found otherwise.)
+///
+/// # Errors
+/// What the system says; Linux 3.4 and later never refuse.
+pub fn adopt_orphans() -> std::io::Result<()> {
+    process::adopt_orphans()
+}

@@ -20,7 +20,7 @@ use crate::error::{ExecError, Stage};
 use crate::find::Binary;
 use crate::output::{Keep, OutputMode};
 use crate::plan::{self, Mount, Plan};
-use crate::process::{self, Launch};
+use crate::process::{self, Hold, Launch};
 use crate::sandbox::bwrap::{self, Descriptors, Features};
 use crate::sandbox::remedy::{self, Facts};
 use crate::sandbox::{PrivateTmp, Rung, Sandbox, seccomp};
@@ -140,6 +140,7 @@ async fn ask(binary: &Binary, option: &str) -> Result<String, ExecError> {
             groups: Vec::new(),
             resources: Vec::new(),
             hold: None,
+            tree: None,
             session: false,
             terminal: false,
         };
@@ -260,13 +261,14 @@ async fn run_canary(
         keep: vec![first, second, status_write, block_read],
         groups: Vec::new(),
         resources: Vec::new(),
-        hold: Some(block_write),
+        hold: Some(Hold { block: block_write, status: status_read }),
+        tree: None,
         session: false,
         terminal: false,
     };
     let output = Output::new(out_read, err_read, captures)?;
     let control = Control { deadline: Some(Instant::now() + LIMIT), cancel: CancellationToken::new() };
-    supervise::confined(launch, status_read, output, &control, |_| Ok(())).await
+    supervise::confined(launch, output, &control, |_| Ok(())).await
 }
 
 /// What the canary does. Builtins of bash only, but for one `unshare` where there is one. Opening a kernel

@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -24,6 +24,7 @@ use rustix::process::{
 use tokio::sync::oneshot;
 
 use crate::bounds::lowered;
+use crate::kill::Tree;
 
 /// A process about to be started.
 #[derive(Debug)]
@@ -40,12 +41,23 @@ pub(crate) struct Launch {
     pub(crate) groups: Vec<OwnedFd>,
     /// Limits that the process sets on itself.
     pub(crate) resources: Vec<(Resource, u64)>,
-    /// Closed only once the process has ended or been killed: its child waits on the other end.
-    pub(crate) hold: Option<OwnedFd>,
-    /// Whether the process leads a session of its own and dies with this one.
+    /// Closed only once the process has ended or been killed.
+    pub(crate) hold: Option<Hold>,
+    /// What ends everything that the process starts, should it be dropped unfinished.
+    pub(crate) tree: Option<Tree>,
+    /// Whether the process leads a session of its own.
     pub(crate) session: bool,
     /// Whether standard input is a terminal that the process is to control, at the head of a session of its own.
     pub(crate) terminal: bool,
+}
+
+/// Our ends of bubblewrap's pipes, kept open until the command is let go.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    /// The sandbox waits until something is written here, or until it is closed.
+    pub(crate) block: OwnedFd,
+    /// Where bubblewrap reports. Closing it early would end bubblewrap by SIGPIPE, and not its child.
+    pub(crate) status: OwnedFd,
 }
 
 /// A started process together with what its owner holds on to; killed and waited for in the background when
@@ -53,8 +65,11 @@ pub(crate) struct Launch {
 #[derive(Debug)]
 pub(crate) struct Started {
     child: Option<Child>,
+    pid: u32,
     /// See [`Launch::hold`].
-    pub(crate) hold: Option<OwnedFd>,
+    pub(crate) hold: Option<Hold>,
+    /// See [`Launch::tree`].
+    pub(crate) tree: Option<Tree>,
     /// Readable once the process has ended.
     pub(crate) handle: OwnedFd,
 }
@@ -109,8 +124,14 @@ impl Launch {
         before_exec(&mut command, self.keep, self.groups, limits, [self.session, self.terminal]);
         let child = command.spawn()?;
         let pid = pid_of(&child)?;
-        match pidfd_open(pid, PidfdFlags::NONBLOCK).or_else(|_| pidfd_open(pid, PidfdFlags::empty())) {
-            Ok(handle) => Ok(Started { child: Some(child), hold: self.hold, handle }),
+        match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(handle) => {
+                let mut tree = self.tree;
+                if let Some(tree) = &mut tree {
+                    tree.started(child.id());
+                }
+                Ok(Started { pid: child.id(), child: Some(child), hold: self.hold, tree, handle })
+            }
             Err(error) => {
                 let mut child = child;
                 // Nothing can be done about a failing kill of a child that was only just started.
@@ -178,8 +199,8 @@ fn before_exec(
 
 impl Started {
     /// The process number.
-    pub(crate) fn pid(&self) -> Option<u32> {
-        self.child.as_ref().map(Child::id)
+    pub(crate) const fn pid(&self) -> u32 {
+        self.pid
     }
 
     /// Whether the process has not been waited for yet.
@@ -210,14 +231,62 @@ impl Started {
 impl Drop for Started {
     fn drop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
-        kill(&self.handle);
-        if matches!(child.try_wait(), Ok(None)) {
-            later(move || {
-                // The process has been sent SIGKILL; this only takes its entry out of the process table.
-                let _ = child.wait();
-            });
+        let handle = self.handle.try_clone();
+        // Once the process has been killed, this only takes its entry out of the process table.
+        let mut wait = move |handle: &OwnedFd| {
+            ended_within(handle, Duration::from_secs(5));
+            let _ = child.try_wait();
+        };
+        match (self.hold.take(), handle, self.pid) {
+            (Some(hold), Ok(handle), pid) => end_later(move || {
+                end_unready(pid, &handle);
+                // Not before: this is what the sandbox waits for.
+                drop(hold);
+                tidy_later(move || wait(&handle));
+            }),
+            (_, Ok(handle), _) => {
+                kill(&handle);
+                tidy_later(move || wait(&handle));
+            }
+            (_, Err(_), _) => kill(&self.handle),
         }
     }
+}
+
+/// Ends bubblewrap before it has said which process it started.
+///
+/// For a moment that process waits for its parent to map its user, and does not yet die with it; killing the parent
+/// alone would leave it waiting for ever. So the parent is stopped first, its children are ended, and then itself.
+pub(crate) fn end_unready(pid: u32, handle: &OwnedFd) {
+    // Gone already is as good, here and below.
+    let _ = pidfd_send_signal(handle, Signal::STOP);
+    let deadline = Instant::now() + Duration::from_secs(1);
+    let options =
+        WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    while matches!(waitid(WaitId::PidFd(handle.as_fd()), options), Ok(None)) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    for child in children_of(pid) {
+        if let Ok(Some(child_handle)) = open_process(child)
+            && parent_of(child).and_then(|parent| u32::try_from(parent).ok()) == Some(pid)
+        {
+            kill(&child_handle);
+        }
+    }
+    kill(handle);
+}
+
+/// The children of a process: proc_tid_children(5), or a search where the kernel lacks it.
+fn children_of(pid: u32) -> Vec<i32> {
+    if let Ok(list) = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")) {
+        return list.split_ascii_whitespace().filter_map(|child| child.parse().ok()).collect();
+    }
+    let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
+    processes
+        .filter_map(Result::ok)
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|&child| parent_of(child).and_then(|parent| u32::try_from(parent).ok()) == Some(pid))
+        .collect()
 }
 
 /// Sends SIGKILL to a process by its descriptor; a process that is gone is as good.
@@ -248,10 +317,7 @@ pub(crate) fn parent_of(pid: i32) -> Option<i32> {
 /// happens when this process adopts orphans (prctl(2), `PR_SET_CHILD_SUBREAPER`).
 pub(crate) fn reap(handle: &OwnedFd) {
     // ECHILD: somebody else's child, and theirs to reap.
-    let _ = waitid(
-        WaitId::PidFd(std::os::fd::AsFd::as_fd(handle)),
-        WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
-    );
+    let _ = waitid(WaitId::PidFd(handle.as_fd()), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
 }
 
 /// Waits, blocking, until a process has ended; false when the time is up first.
@@ -271,24 +337,32 @@ pub(crate) fn ended_within(handle: &OwnedFd, limit: Duration) -> bool {
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// Does something slow on a thread of its own, for destructors that may not block.
-pub(crate) fn later(work: impl FnOnce() + Send + 'static) {
+/// Ends something on a thread of its own, for destructors that may not block. What is done here must be quick:
+/// other kills wait behind it.
+pub(crate) fn end_later(work: impl FnOnce() + Send + 'static) {
     static WORKER: OnceLock<Option<mpsc::Sender<Work>>> = OnceLock::new();
-    let worker = WORKER.get_or_init(|| {
+    hand_over(&WORKER, "cmdgate-end", Box::new(work));
+}
+
+/// Tidies up after something that is being ended: may wait, and runs in turn.
+pub(crate) fn tidy_later(work: impl FnOnce() + Send + 'static) {
+    static WORKER: OnceLock<Option<mpsc::Sender<Work>>> = OnceLock::new();
+    hand_over(&WORKER, "cmdgate-tidy", Box::new(work));
+}
+
+fn hand_over(worker: &'static OnceLock<Option<mpsc::Sender<Work>>>, name: &str, work: Work) {
+    let sender = worker.get_or_init(|| {
         let (sender, receiver) = mpsc::channel::<Work>();
-        std::thread::Builder::new()
-            .name("cmdgate-reap".to_owned())
-            .spawn(move || {
-                while let Ok(work) = receiver.recv() {
-                    work();
-                }
-            })
-            .ok()
-            .map(|_| sender)
+        let started = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            while let Ok(work) = receiver.recv() {
+                work();
+            }
+        });
+        started.ok().map(|_| sender)
     });
-    match worker {
+    match sender {
         Some(sender) => {
-            if let Err(mpsc::SendError(work)) = sender.send(Box::new(work)) {
+            if let Err(mpsc::SendError(work)) = sender.send(work) {
                 work();
             }
         }

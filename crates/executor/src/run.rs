@@ -29,7 +29,7 @@ use crate::outcome::{
 use crate::output::Keep;
 use crate::plan::{self, Access, Operation, Plan};
 use crate::preflight::{self, Ready};
-use crate::process::{self, Launch};
+use crate::process::{self, Hold, Launch};
 use crate::proxy::{self, NetworkDecision, Proxy, Serving};
 use crate::pty::{self, Pty};
 use crate::sandbox::bwrap::{self, Descriptors};
@@ -381,11 +381,12 @@ impl Prepared {
             keep,
             groups: bounds.entries,
             resources: Vec::new(),
-            hold: Some(block_write),
+            hold: Some(Hold { block: block_write, status: status_read }),
+            tree: None,
             session: false,
             terminal: self.settings.terminal.is_some(),
         };
-        let ended = supervise::confined(launch, status_read, output, control, |child| gate.open(child)).await;
+        let ended = supervise::confined(launch, output, control, |child| gate.open(child)).await;
         drop(bounds.leaf);
         ended
     }
@@ -463,10 +464,11 @@ impl Prepared {
             groups: bounds.entries,
             resources: bounds.resources,
             hold: None,
+            tree: Some(Tree::new(mark, bounds.leaf)),
             session: true,
             terminal: self.settings.terminal.is_some(),
         };
-        supervise::unconfined(launch, output, control, Tree::new(mark, bounds.leaf)).await
+        supervise::unconfined(launch, output, control).await
     }
 
     /// The beginning of standard error, which a terminal gives out with everything else.
@@ -609,7 +611,7 @@ impl Drop for Watch {
     fn drop(&mut self) {
         if let Some(scan) = self.0.take() {
             // In turn after the work that waits for the killed tree to be gone.
-            process::later(move || drop(scan.after()));
+            process::tidy_later(move || drop(scan.after()));
         }
     }
 }
@@ -665,6 +667,7 @@ fn resolve(
     } else {
         std::env::split_paths(path).map(|directory| workdir.join(directory).join(program)).collect()
     };
+    let named = program.as_bytes().contains(&b'/');
     let mut denied = None;
     for candidate in candidates {
         let Some(host) = seen(&candidate) else { continue };
@@ -674,7 +677,10 @@ fn resolve(
                 Ok(()) => return Ok(candidate),
                 Err(error) => denied = Some(error.to_string()),
             },
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => denied = Some(error.to_string()),
+            // In a search, a directory that cannot be entered holds nothing for this user.
+            Err(error) if named && error.kind() == io::ErrorKind::PermissionDenied => {
+                denied = Some(error.to_string());
+            }
             Err(_) => {}
         }
     }

@@ -14,7 +14,6 @@ use tokio::net::unix::pipe;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::kill::Tree;
 use crate::output::{Capture, Captured, Chunk, Cursor, Keep, OutputMode, READ_SIZE, Stream};
 use crate::process::{self, Launch, Started};
 
@@ -267,8 +266,8 @@ struct Report {
 }
 
 impl Report {
-    fn new(status: OwnedFd) -> io::Result<Self> {
-        let receiver = Some(pipe::Receiver::from_owned_fd(status)?);
+    fn new(status: Option<OwnedFd>) -> io::Result<Self> {
+        let receiver = status.map(pipe::Receiver::from_owned_fd).transpose()?;
         Ok(Self { receiver, text: Vec::new(), child: None, exit_code: None })
     }
 
@@ -324,7 +323,7 @@ impl Cage {
     fn kill(&self) {
         match &self.first {
             Some(first) => process::kill(first),
-            None => self.monitor.kill(),
+            None => process::end_unready(self.monitor.pid(), &self.monitor.handle),
         }
     }
 }
@@ -334,7 +333,7 @@ impl Drop for Cage {
         if let Some(first) = self.first.take() {
             process::kill(&first);
             if self.monitor.running() {
-                process::later(move || {
+                process::tidy_later(move || {
                     if process::ended_within(&first, KILL_GRACE) {
                         process::reap(&first);
                     }
@@ -350,11 +349,11 @@ impl Drop for Cage {
 /// executed; its error ends the run.
 pub(crate) async fn confined(
     launch: Launch,
-    status: OwnedFd,
     mut output: Output,
     control: &Control,
     release: impl FnOnce(i32) -> io::Result<()>,
 ) -> io::Result<Ended> {
+    let status = launch.hold.as_ref().map(|hold| hold.status.try_clone()).transpose()?;
     let mut report = Report::new(status)?;
     let mut cage = Cage { monitor: process::spawn(launch).await?, first: None };
     let monitor = watch(cage.monitor.handle.try_clone()?)?;
@@ -373,9 +372,9 @@ pub(crate) async fn confined(
                     && adopt(&mut cage, child)?
                 {
                     release(child)?;
-                    if let Some(block) = cage.monitor.hold.take() {
+                    if let Some(hold) = cage.monitor.hold.take() {
                         // EPIPE: the sandbox has failed meanwhile, which its exit will tell.
-                        let _ = rustix::io::write(&block, b"1");
+                        let _ = rustix::io::write(&hold.block, b"1");
                     }
                 }
             }
@@ -421,7 +420,7 @@ fn adopt(cage: &mut Cage, child: i32) -> io::Result<bool> {
     let Some(handle) = process::open_process(child)? else { return Ok(false) };
     // A number can be given to another process between the report and here: only the monitor's child is ours.
     let parent = process::parent_of(child).and_then(|parent| u32::try_from(parent).ok());
-    if parent.is_none() || parent != cage.monitor.pid() {
+    if parent != Some(cage.monitor.pid()) {
         return Ok(false);
     }
     cage.first = Some(Arc::new(handle));
@@ -429,14 +428,8 @@ fn adopt(cage: &mut Cage, child: i32) -> io::Result<bool> {
 }
 
 /// Runs a command without a sandbox to its end, and then ends whatever it left behind.
-pub(crate) async fn unconfined(
-    launch: Launch,
-    mut output: Output,
-    control: &Control,
-    mut tree: Tree,
-) -> io::Result<Ended> {
+pub(crate) async fn unconfined(launch: Launch, mut output: Output, control: &Control) -> io::Result<Ended> {
     let mut leader = process::spawn(launch).await?;
-    tree.started(leader.pid());
     let handle = watch(leader.handle.try_clone()?)?;
     let stop = control.stop();
     tokio::pin!(stop);
@@ -448,8 +441,10 @@ pub(crate) async fn unconfined(
             () = output.turn(), if output.open() => {}
         }
     };
-    let killed = output.while_awaiting(tree.end(), KILL_GRACE).await;
-    let mut kill_incomplete = killed != Some(true);
+    let mut kill_incomplete = false;
+    if let Some(tree) = &mut leader.tree {
+        kill_incomplete = output.while_awaiting(tree.end(), KILL_GRACE).await.is_none();
+    }
     if output.while_awaiting(handle.readable(), KILL_GRACE).await.is_none() {
         kill_incomplete = true;
     }
