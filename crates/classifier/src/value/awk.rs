@@ -487,10 +487,13 @@ impl<'s> Walk<'_, 's> {
                 "}" if token.kind == Kind::Operator => return end,
                 ";" if token.kind == Kind::Operator => return end + 1,
                 _ if token.kind == Kind::Newline => {
-                    // A line that ends with an operator goes on.
-                    if end.checked_sub(1).and_then(|before| self.get(before)).is_some_and(|before| {
-                        before.kind == Kind::Operator && matches!(before.text, "," | "&&" | "||")
-                    }) {
+                    // A line that ends with an operator may go on, depending on the awk.
+                    let before = end.checked_sub(1).and_then(|before| self.get(before));
+                    let goes_on = before.is_some_and(|before| {
+                        before.kind == Kind::Operator
+                            && !matches!(before.text, ")" | "]" | "}" | ";" | "++" | "--")
+                    });
+                    if goes_on {
                         end += 1;
                     } else {
                         return end + 1;

@@ -381,7 +381,7 @@ impl<'s> Parser<'s> {
                 let alone = self.peek() == Some(b'\n');
                 self.blanks();
                 match self.peek() {
-                    Some(b'\n') if alone => self.at += 1,
+                    Some(b'\n') if alone && !self.label_on_line => self.at += 1,
                     None | Some(b'\n' | b'\\') => {
                         return self.issue(start, "has a text that not every sed reads alike");
                     }
@@ -397,11 +397,13 @@ impl<'s> Parser<'s> {
                     self.label_on_line = false;
                     return Ok(());
                 }
-                Some(b'\\') => {
-                    if self.next().is_none() {
-                        return self.issue(start, "has a text that is not finished");
+                Some(b'\\') => match self.next() {
+                    None => return self.issue(start, "has a text that is not finished"),
+                    Some(b'\n') if self.label_on_line => {
+                        return self.issue(start, "continues on another line where not every sed follows");
                     }
-                }
+                    Some(_) => {}
+                },
                 Some(_) => {}
             }
         }
