@@ -1,5 +1,7 @@
 //! Runs a command in a kernel sandbox with bounded time and output, and says what was enforced.
 
+#[cfg(any(target_os = "macos", test))]
+mod apple;
 pub mod background;
 mod bounds;
 mod cgroup;

@@ -30,9 +30,6 @@ pub const PROGRAM: &str = "/usr/bin/sandbox-exec";
 /// (`EX_OSERR` of sysexits(3)).
 pub const REFUSED: i32 = 71;
 
-/// The descriptor on which one byte says that the profile is in force and the command is about to run.
-pub const MARKER: u8 = 3;
-
 /// Which way to the network is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Door {
@@ -323,7 +320,7 @@ fn devices(out: &mut Writer) {
     }
     out.line("(allow file-read* file-write-data (literal \"/dev/stdout\") (literal \"/dev/stderr\") (subpath \"/dev/fd\"))");
     out.line("(allow pseudo-tty)");
-    out.line("(allow file-read* file-write-data file-ioctl (literal \"/dev/ptmx\") (literal \"/dev/tty\"))");
+    out.line("(allow file-read* file-write-data file-ioctl (literal \"/dev/ptmx\"))");
     out.line(
         "(allow file-read* file-write-data file-ioctl \
          (require-all (regex \"^/dev/ttys[0-9]+$\") (extension \"com.apple.sandbox.pty\")))",
@@ -333,8 +330,9 @@ fn devices(out: &mut Writer) {
 impl Profile {
     /// The arguments of [`PROGRAM`] that run `command` under this profile.
     ///
-    /// A shell inside the sandbox writes one byte to [`MARKER`], closes it and becomes the command. So a byte means
-    /// that the profile was applied, and no byte that the sandbox failed, whatever was exited with.
+    /// Standard input must be a pipe that somebody else reads. A shell inside the sandbox writes one byte to it, puts the
+    /// null device in its place and becomes the command. So a byte means that the profile was applied, and no byte that
+    /// the sandbox failed, whatever was exited with; and the command never holds the pipe.
     pub fn arguments(&self, command: &[OsString]) -> Vec<OsString> {
         let mut all: Vec<OsString> = vec!["-p".into(), OsString::from(&self.text)];
         for (name, value) in &self.parameters {
@@ -346,14 +344,14 @@ impl Profile {
         all.push("--".into());
         all.push("/bin/sh".into());
         all.push("-c".into());
-        all.push(format!("printf r >&{MARKER}; exec {MARKER}>&-; exec \"$@\"").into());
+        all.push("exec 3</dev/null; printf r >&0; exec \"$@\" <&3 3<&-".into());
         all.push("sh".into());
         all.extend(command.iter().cloned());
         all
     }
 }
 
-/// What to do when there was no byte on [`MARKER`].
+/// What to do when there was no byte: see [`Profile::arguments`].
 pub fn remedy(code: Option<i32>, text: &str) -> &'static str {
     if code == Some(REFUSED) && text.contains("sandbox_apply") {
         "this process is in a macOS sandbox already, and sandboxes do not nest: start it outside of that one, or run \
