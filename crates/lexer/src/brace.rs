@@ -72,7 +72,8 @@ pub(crate) fn expand<'a>(pieces: &[Piece<'a>], budget: &mut usize) -> Result<Vec
     let mut open = 0;
     for piece in pieces {
         match piece {
-            Piece::Part(_) => return Err(Refusal::Unclear),
+            // Braces can put a dollar sign before a name: `{$,}x`.
+            Piece::Part(_) | Piece::Dollar => return Err(Refusal::Unclear),
             Piece::Quoted(_) | Piece::Made(_) => tokens.push(Token::Other(piece.clone())),
             Piece::Plain(text) => {
                 for run in text.split_inclusive(['{', '}', ',']) {

@@ -150,7 +150,7 @@ impl<'a> Parser<'a> {
         self.pos += 3;
         self.blanks();
         let name_start = self.pos;
-        let name = self.scan(token::name).filter(|_| matches!(self.peek(), Some(b' ' | b'\t' | b'\n')));
+        let name = self.scan(token::name).filter(|_| matches!(self.peek(), Some(b' ' | b'\t')));
         let Some(name) = name else {
             return Err(self.error(
                 ErrorKind::Syntax,
@@ -160,8 +160,9 @@ impl<'a> Parser<'a> {
             ));
         };
         let name_span = Span::new(offset(name_start), offset(self.pos));
-        self.newlines()?;
-        self.expect_keyword(Keyword::In, "in", "only `for NAME in …` is understood")?;
+        // Inside `case`, bash 5.2 does not find an `in` on the next line.
+        self.blanks();
+        self.expect_keyword(Keyword::In, "in", "only `for NAME in …` on one line is understood")?;
         let mut words = Vec::new();
         loop {
             self.blanks();
@@ -202,7 +203,7 @@ impl<'a> Parser<'a> {
         self.pos += 4;
         self.blanks();
         let word = self.operand(Context::Operand)?;
-        self.newlines()?;
+        self.blanks();
         self.expect_keyword(Keyword::In, "in", "this `case` has no `in`")?;
         let mut arms = Vec::new();
         loop {

@@ -15,6 +15,8 @@ pub(crate) enum Piece<'a> {
     Made(String),
     /// Text that was quoted or escaped, possibly empty.
     Quoted(Cow<'a, str>),
+    /// A dollar sign outside quotes that starts no expansion where it stands.
+    Dollar,
     /// An expansion.
     Part(Part<'a>),
 }
@@ -91,7 +93,7 @@ pub(crate) fn assemble<'a>(
         .rposition(|piece| match piece {
             Piece::Plain(text) => text.contains(']'),
             Piece::Part(part) => !is_quoted(part),
-            Piece::Made(_) | Piece::Quoted(_) => false,
+            Piece::Made(_) | Piece::Quoted(_) | Piece::Dollar => false,
         })
         .filter(|_| context.has_patterns());
     let mut value = Value { parts: Vec::new(), text: None };
@@ -104,6 +106,10 @@ pub(crate) fn assemble<'a>(
             Piece::Quoted(text) => {
                 value.text(text);
                 previous = Some(b'"');
+            }
+            Piece::Dollar => {
+                value.text(Cow::Borrowed("$"));
+                previous = Some(b'$');
             }
             Piece::Part(part) => {
                 value.part(part);

@@ -375,7 +375,8 @@ impl<'a> Parser<'a> {
                     ));
                 }
                 Some(name) => pieces.push(Piece::Part(Part::Variable { name, quoted })),
-                None => pieces.push(Piece::Quoted(Cow::Borrowed("$"))),
+                None if quoted => pieces.push(Piece::Quoted(Cow::Borrowed("$"))),
+                None => pieces.push(Piece::Dollar),
             },
         }
         Ok(())
