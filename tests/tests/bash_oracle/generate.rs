@@ -294,6 +294,9 @@ impl Random {
             if index > 0 {
                 text.push_str(self.pick(&[" | ", "|", " |& ", "| ", " | \\\n"]));
             }
+            if index > 0 && self.one_in(20) {
+                text.push_str("time ");
+            }
             if depth > 0 && self.one_in(6) {
                 let compound = self.compound(depth - 1);
                 text.push_str(&compound);
@@ -310,32 +313,74 @@ impl Random {
     fn compound(&mut self, depth: usize) -> String {
         let first = self.inner(depth);
         let second = self.inner(depth);
-        match self.below(9) {
+        let end = self.pick(&["; ", "\n", " ;\n", "\n\n", " # c\n", ";"]);
+        match self.below(14) {
             0 => format!("( {first} )"),
             1 => format!("({first})"),
-            2 => format!("{{ {first}; }}"),
-            3 => format!("if {first}; then {second}; fi"),
-            4 => format!("if {first}\nthen {second}\nelse w0 {}\nfi", self.word(0)),
-            5 => format!(
-                "for {} in {} {}; do {second}; done",
-                self.pick(&["x", "y"]),
-                self.word(0),
-                self.word(0)
-            ),
-            6 => format!("until w0 {}; do {second}; done", self.word(0)),
-            7 => format!(
-                "case {} in {}) {first};; {}|{}) {second} ;; esac",
-                self.word(0),
-                self.word(0),
-                self.word(0),
-                self.pick(&["*", "a*", "b"])
-            ),
-            _ => format!(
-                "[[ {} {} {} ]]",
-                self.word(0),
-                self.pick(&["==", "!=", "=", "&&", "||"]),
-                self.word(0)
-            ),
+            2 => format!("(\n{first}{end})"),
+            3 => format!("{{ {first}; }}"),
+            4 => format!("{{\n{first}{end}}}"),
+            5 => format!("if {first}{end}then {second}{end}fi"),
+            6 => {
+                let third = self.inner(depth);
+                format!("if {first}\nthen {second}\nelse {third}{end}fi")
+            }
+            7 => {
+                let third = self.inner(0);
+                let fourth = self.inner(0);
+                format!("if {first}{end}then {second}{end}elif {third}{end}then\n{fourth}{end}fi")
+            }
+            8 => {
+                let name = self.pick(&["x", "y"]);
+                let words = format!("{} {}", self.word(0), self.word(0));
+                format!("for {name} in {words}{end}do {second}{end}done")
+            }
+            9 => {
+                let name = self.pick(&["x", "y"]);
+                format!("for {name} in {}\ndo\n{first}\ndone", self.word(0))
+            }
+            10 => {
+                let (keyword, negation) = [("until", ""), ("while", "! ")][self.below(2)];
+                format!("{keyword} {negation}{first}{end}do {second}{end}done")
+            }
+            11 => {
+                let patterns = [self.pattern(), self.pattern(), self.pattern()];
+                let [one, two, three] = patterns;
+                let word = self.word(0);
+                let open = self.pick(&["", "", "("]);
+                format!("case {word} in {open}{one}) {first};; {two}|{three}) {second}{end}esac")
+            }
+            12 => {
+                let word = self.word(0);
+                format!(
+                    "case {word} in\n{})\n{first}\n;;\n{} ) ;;\n*) {second} ;; esac",
+                    self.pattern(),
+                    self.pattern()
+                )
+            }
+            _ => self.test(),
+        }
+    }
+
+    fn pattern(&mut self) -> String {
+        if self.one_in(2) {
+            self.pick(&["*", "a*", "b", "a", "'a'", "\"$x\"", "p*q"]).into()
+        } else {
+            self.word(0)
+        }
+    }
+
+    fn test(&mut self) -> String {
+        let left = self.word(0);
+        let right = self.word(0);
+        let more = self.word(0);
+        match self.below(7) {
+            0 => format!("[[ {left} ]]"),
+            1 => format!("[[ ! {left} ]]"),
+            2 => format!("[[ -n {left} ]]"),
+            3 => format!("[[ {left} {} {right} ]]", self.pick(&["&&", "||"])),
+            4 => format!("[[ -z {left} && {right} == {more} ]]"),
+            _ => format!("[[ {left} {} {} ]]", self.pick(&["==", "!=", "="]), self.pattern()),
         }
     }
 
@@ -372,6 +417,14 @@ impl Random {
                 " >&2",
                 " &>/dev/null",
                 " 2>&1 a",
+                "&>/dev/null",
+                "2>&1",
+                "0</dev/null",
+                " >|/dev/null",
+                " 1>>/dev/null b",
+                " &>>/dev/null",
+                " >& /dev/null",
+                " 2>& 1",
             ]));
         }
         if name == "r0" {

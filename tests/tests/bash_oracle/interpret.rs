@@ -271,26 +271,27 @@ impl Shell<'_> {
         Some(())
     }
 
-    /// A test of one word, or of two that are compared.
+    /// A test without parentheses, of words, `-n`, `-z`, `==` and `!=`; `&&` binds tighter than `||`.
     fn test(&mut self, words: &[Word<'_>], state: &mut State) -> Option<bool> {
-        let raw = |word: &Word<'_>| word.span.of(self.source).to_string();
+        let source = self.source;
+        let raw = |word: &Word<'_>| word.span.of(source);
+        for (operator, decisive) in [("||", true), ("&&", false)] {
+            if let Some(at) = words.iter().position(|word| raw(word) == operator) {
+                if self.test(&words[..at], state)? == decisive {
+                    return Some(decisive);
+                }
+                return self.test(&words[at + 1..], state);
+            }
+        }
         match words {
+            [not, rest @ ..] if raw(not) == "!" => self.test(rest, state).map(|result| !result),
             [word] => Some(!self.joined(word, state)?.is_empty()),
-            [operator, word] if raw(operator) == "!" => Some(self.joined(word, state)?.is_empty()),
             [operator, word] if raw(operator) == "-n" => Some(!self.joined(word, state)?.is_empty()),
             [operator, word] if raw(operator) == "-z" => Some(self.joined(word, state)?.is_empty()),
-            [left, operator, right] if matches!(raw(operator).as_str(), "=" | "==" | "!=") => {
+            [left, operator, right] if matches!(raw(operator), "=" | "==" | "!=") => {
                 let equal = raw(operator) != "!=";
                 let value = self.joined(left, state)?;
                 Some(self.matches(right, &value, state)? == equal)
-            }
-            [left, operator, right] if matches!(raw(operator).as_str(), "&&" | "||") => {
-                let both = raw(operator) == "&&";
-                let first = !self.joined(left, state)?.is_empty();
-                if first != both {
-                    return Some(first);
-                }
-                Some(!self.joined(right, state)?.is_empty())
             }
             _ => None,
         }
