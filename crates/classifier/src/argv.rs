@@ -152,6 +152,10 @@ impl<'j, 'a> Reader<'j, 'a> {
                     None => {}
                 }
             }
+            if !open && self.spec.syntax.resorts && arg.may_begin_with('-') {
+                let why = "begins with a dash, which this program may take for a flag even behind `--`";
+                self.report(Code::MayBeFlag, arg.span, None, why);
+            }
             if operands.is_empty() && !self.spec.subcommands.is_empty() {
                 // Behind `--` no program takes a word for a subcommand (`git stash -- list` stashes the file `list`).
                 if let Some(name) = arg.literal().filter(|_| self.before_dashes > 0)
@@ -810,7 +814,7 @@ impl<'j, 'a> Reader<'j, 'a> {
 
     /// Judges the unknown arguments that `xargs` appends.
     fn judge_tail(&mut self, layout: Operands, place: usize, certain: bool, open: bool, paths_inside: bool) {
-        if open {
+        if open || self.spec.syntax.resorts {
             match self.spec.worst_flag() {
                 FlagEffect::Inert => {}
                 FlagEffect::Reads | FlagEffect::FollowsLinks | FlagEffect::ReadsListed => {

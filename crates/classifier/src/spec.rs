@@ -73,6 +73,9 @@ pub struct Syntax {
     pub plus: bool,
     /// `--` ends the flags.
     pub double_dash: bool,
+    /// The program sorts its words again behind `--`, where what begins with a dash may yet become a flag; such words are
+    /// then held back.
+    pub resorts: bool,
     /// A word `@file` is replaced by the options that the file holds (binutils, gcc).
     pub at_files: bool,
     /// The first word may be a bundle of flags without its dash, whose values follow in the order of the letters
@@ -95,6 +98,7 @@ impl Syntax {
         numeric: false,
         plus: false,
         double_dash: true,
+        resorts: false,
         at_files: false,
         bare_bundle: false,
         own: None,
@@ -120,6 +124,13 @@ impl Syntax {
     #[must_use]
     pub const fn plus(mut self) -> Self {
         self.plus = true;
+        self
+    }
+
+    /// The same, where words behind `--` may yet become flags.
+    #[must_use]
+    pub const fn resorts(mut self) -> Self {
+        self.resorts = true;
         self
     }
 

@@ -6,7 +6,8 @@ use crate::spec::{CommandSpec, Role, Syntax, inert, reads};
 pub(super) const SPEC: CommandSpec = CommandSpec {
     names: &["blame", "annotate", "pickaxe"],
     about: "shows which commit changed each line last",
-    syntax: Syntax::GNU.numeric(),
+    // Of two words behind `--` git puts the second before it: an old way to name a revision.
+    syntax: Syntax::GNU.numeric().resorts(),
     flags: rows!(
         &[
             inert(&["--incremental", "--no-incremental"]),

@@ -52,6 +52,8 @@ pub(super) const TAG: CommandSpec = CommandSpec {
         &[
             inert(&["-l", "--list"]),
             inert(&["-n"]).may_take(Role::Number),
+            // Here it may be the last word.
+            inert(&["--points-at"]).may_take(Role::Text),
             COLUMN,
             inert(&["--no-column"]),
             writes(&["--no-points-at"], "takes back that tags are listed, so that a name creates one"),

@@ -62,9 +62,13 @@ pub(super) const REFLOG: CommandSpec = CommandSpec {
     ..BASE
 };
 
-/// `git stash list` hands its words to `git log`.
-pub(super) const STASH_LIST: CommandSpec =
-    CommandSpec { names: &["list"], about: "lists what was stashed", ..LOG };
+/// `git stash list` takes a `--` away and hands the words behind it to `git log`, where they are flags again.
+pub(super) const STASH_LIST: CommandSpec = CommandSpec {
+    names: &["list"],
+    about: "lists what was stashed",
+    syntax: Syntax::GNU.numeric().resorts(),
+    ..LOG
+};
 
 pub(super) const SHORTLOG: CommandSpec = CommandSpec {
     names: &["shortlog"],

@@ -108,6 +108,8 @@ pub(super) const HELP_COMMAND: CommandSpec = CommandSpec {
             inert(&["--external-commands", "--no-external-commands"]),
             inert(&["--aliases", "--no-aliases"]),
             inert(&["-v", "--verbose", "--no-verbose"]),
+            inert(&["--exclude-guides", "--no-exclude-guides"]),
+            inert(&["--config-for-completion", "--config-sections-for-completion"]),
             inert(&["-g", "--guides"]),
             inert(&["-c", "--config"]),
             inert(&["--user-interfaces", "--developer-interfaces"]),
