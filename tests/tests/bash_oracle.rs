@@ -31,7 +31,7 @@ use cmdgate_lexer::{
 use generate::Random;
 use interpret::interpret;
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// How many strings a run generates when nothing else is said.
 const STRINGS: usize = 40_000;
@@ -152,46 +152,42 @@ fn generated_command_lines_are_read_as_bash_reads_them() {
     assert!(compared > count / 6, "too few strings were compared to mean anything");
 }
 
-/// The command lines of every case file that can be found.
-fn case_texts() -> Vec<String> {
+/// The lines of the files in `folders` whose names end in `extension`; folders that are not there are left out.
+fn lines(folders: &[&str], extension: &str) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let mut files: Vec<PathBuf> = Vec::new();
-    for folder in ["../shared/cases", "crates/classifier/cases", "tests/cases"] {
-        let Ok(entries) = std::fs::read_dir(root.join(folder)) else { continue };
-        files.extend(
-            entries
-                .flatten()
-                .map(|entry| entry.path())
-                .filter(|path| path.extension() == Some("jsonl".as_ref())),
-        );
-    }
-    let mut texts: Vec<String> = files
-        .iter()
-        .flat_map(|file| std::fs::read_to_string(file).unwrap().lines().map(String::from).collect::<Vec<_>>())
-        .filter_map(|line| {
-            serde_json::from_str::<serde_json::Value>(&line).ok()?["command"].as_str().map(String::from)
-        })
-        .chain(lexer_cases(root))
-        .collect();
+    let entries = folders.iter().filter_map(|folder| std::fs::read_dir(root.join(folder)).ok()).flatten();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let files = paths.filter(|path| path.extension() == Some(extension.as_ref()));
+    files
+        .flat_map(|path| std::fs::read_to_string(path).unwrap().lines().map(String::from).collect::<Vec<_>>())
+        .collect()
+}
+
+/// The command lines of every case that can be found.
+fn case_texts() -> Vec<String> {
+    let objects = lines(&["../shared/cases", "tests/data"], "jsonl");
+    let objects = objects.iter().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let mut texts: Vec<String> =
+        objects.filter_map(|object| object["command"].as_str().map(String::from)).collect();
+    texts.extend(lines(&["crates/classifier/cases"], "case").iter().filter_map(|line| judged_line(line)));
+    let blocks = lines(&["crates/lexer/cases"], "case").join("\n");
+    texts.extend(blocks.split("\n---\n").filter_map(|case| Some(case.split_once("\n=> ")?.0.to_string())));
     texts.sort();
     texts.dedup();
     texts
 }
 
-/// The command lines of the lexer's own cases.
-fn lexer_cases(root: &Path) -> Vec<String> {
-    let folder = root.join("crates/lexer/cases");
-    let files = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let mut texts = Vec::new();
-    for file in files {
-        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
-        texts.extend(
-            text.split("\n---\n")
-                .filter_map(|case| case.split_once("\n=> "))
-                .map(|(command, _)| command.to_string()),
-        );
-    }
-    texts
+/// The command of a line such as `safe COMMAND` or `escaped: review CODE COMMAND`.
+fn judged_line(line: &str) -> Option<String> {
+    let plain = line.strip_prefix("pipeline: ").unwrap_or(line);
+    let (rest, escaped) = plain.strip_prefix("escaped: ").map_or((plain, false), |rest| (rest, true));
+    let command = match rest.split_once(' ')? {
+        ("safe", command) => command,
+        ("review", rest) => rest.split_once(' ')?.1,
+        _ => return None,
+    };
+    let text = |command: &str| command.replace("\\n", "\n").replace("\\t", "\t");
+    Some(if escaped { text(command) } else { command.to_string() })
 }
 
 /// Every simple command of `list`, those of substitutions included.

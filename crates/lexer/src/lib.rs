@@ -30,6 +30,11 @@
 //! refused as a whole, although bash would run the lines before a syntax error. Accepted command lines are compared
 //! with bash itself, tens of thousands in every test run, and [`check_invariants`] states what holds of every tree.
 //!
+//! It is checked against bash 5.2 in UTF-8 and C locales. Where the locale's character set is another one whose letters
+//! have bytes in common with ASCII (GBK, Big5, Shift-JIS), bash itself reads UTF-8 text differently, so give it a
+//! `LC_ALL` of one of those two. Bash 3.2, as macOS has it, knows no `|&`, `&>>`, zero-padded and stepped ranges, and
+//! finds the end of `$( )` by counting parentheses.
+//!
 //! The set holds in a shell as `bash -c` starts it. A command that changes the shell (`shopt -s extglob`, `alias`,
 //! `set -k`, a function, `POSIXLY_CORRECT=`) changes how later lines are read, so whoever judges the commands must not
 //! let one pass. And `bash -c TEXT` takes a text that starts with `-` or `+` for options: run `bash -c -- TEXT`.

@@ -50,9 +50,10 @@ pub enum Connector {
 /// Commands joined by `|` (or `|&`). Never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pipeline<'a> {
-    /// Whether `!` stands before it (any number of times).
+    /// Whether `!` stands before it. A second `!` is refused.
     pub negated: bool,
-    /// Whether the keyword `time` (with or without `-p`) stands before it.
+    /// Whether the reserved word `time` (with or without `-p`) stands before it. After `|` the word names a program,
+    /// as bash has it, and is a word of that stage.
     pub timed: bool,
     /// The commands.
     pub stages: Vec<Command<'a>>,
@@ -72,11 +73,12 @@ pub enum Command<'a> {
 /// A simple command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment<'a> {
-    /// `NAME=value` before the command word, in order. Subscripted targets are refused.
+    /// `NAME=value` before the command word, in order. Subscripted targets are refused. An argument such as the `A=1`
+    /// of `export A=1` is a word.
     pub assignments: Vec<Assignment<'a>>,
     /// The command word and its arguments; empty when there are only assignments or redirections.
     pub words: Vec<Word<'a>>,
-    /// Redirections, in order.
+    /// Redirections, in order, wherever they stand among the words.
     pub redirects: Vec<Redirect<'a>>,
     /// The whole segment, from its first to its last character.
     pub span: Span,
@@ -113,7 +115,7 @@ pub enum CompoundKind<'a> {
     Subshell(List<'a>),
     /// `{ …; }`
     Group(List<'a>),
-    /// `for NAME in WORDS; do …; done`. The form without `in` is refused.
+    /// `for NAME in WORDS; do …; done`. The form without `in` and that of arithmetic are refused.
     For {
         /// The loop variable.
         name: &'a str,
@@ -140,7 +142,7 @@ pub enum CompoundKind<'a> {
         /// The `else` body.
         otherwise: Option<List<'a>>,
     },
-    /// `case WORD in PATTERN) …;; esac`
+    /// `case WORD in PATTERN) …;; esac`, whose arms end with `;;` and nothing else.
     Case {
         /// The word that is matched.
         word: Word<'a>,
@@ -149,15 +151,17 @@ pub enum CompoundKind<'a> {
     },
     /// `(( … ))` of numbers and operators alone: no names, no subscripts, no assignment.
     Arithmetic(&'a str),
-    /// `[[ … ]]`, as the words between the brackets. Operators are words too. Patterns on the right of `==`, `!=`
-    /// and `=~` are composite words like any other.
+    /// `[[ … ]]`, as the words between the brackets. Operators are words too; the span of an operator is its text
+    /// without quotes, which tells `-f` from `"-f"`. Patterns on the right of `=`, `==`, `!=` and `=~` are composite
+    /// words like any other. After `-eq` and its kin bash evaluates *text* as arithmetic, and `a[$(x)]` in it runs `x`.
     Conditional(Vec<Word<'a>>),
 }
 
 /// A redirection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redirect<'a> {
-    /// The descriptor in front of the operator, when one is written.
+    /// The descriptor in front of the operator, when one is written. It names the descriptor that is changed, whatever
+    /// the direction of the operator.
     pub fd: Option<u32>,
     /// What it does.
     pub kind: RedirectKind<'a>,
@@ -177,7 +181,8 @@ pub enum RedirectKind<'a> {
         /// `>>`
         append: bool,
     },
-    /// `&> WORD`, `>& WORD` or `&>> WORD`: both output streams to a file.
+    /// `&> WORD`, `>& WORD` or `&>> WORD`: both output streams to a file. A `>&` with a number is
+    /// [`Duplicate`](Self::Duplicate).
     WriteBoth {
         /// The file.
         target: Word<'a>,
@@ -192,7 +197,8 @@ pub enum RedirectKind<'a> {
     Close,
     /// `<< WORD` or `<<- WORD` with its body.
     HereDocument {
-        /// The body; a literal when the delimiter is quoted or nothing in it expands.
+        /// The body, without the tabs that `<<-` removes; a literal when the delimiter is quoted or nothing in it
+        /// expands. Its span lies behind the command, from the line after it to the line of the delimiter.
         body: Word<'a>,
         /// Whether the delimiter was quoted.
         quoted: bool,

@@ -21,7 +21,8 @@ pub struct Word<'a> {
 pub enum WordValue<'a> {
     /// Exactly this text is passed, as one argument.
     Literal(Cow<'a, str>),
-    /// The text depends on files, variables or other commands. Never empty, and never only [`Part::Text`].
+    /// The text depends on files, variables or other commands. Never empty, and never only [`Part::Text`]. Empty
+    /// quotes leave no part, so a word of nothing but unquoted expansions may vanish, or may not.
     Composite(Vec<Part<'a>>),
 }
 
@@ -31,12 +32,14 @@ pub enum Part<'a> {
     /// Text that bash takes literally: quoted text, or plain text outside quotes, already unquoted. Two pieces of
     /// text never stand next to each other.
     Text(Cow<'a, str>),
-    /// An unquoted pattern character of pathname expansion.
+    /// An unquoted pattern character of pathname expansion; in a pattern of `case` or `[[`, of that pattern. Where no
+    /// file matches, bash passes the word as it is written.
     Glob(Glob<'a>),
     /// A leading unquoted `~`, or one after `=` or `:` in an assignment-like word; the text is the user name, empty
-    /// for one's own home.
+    /// for one's own home. Where it is unclear whether bash would expand it, as in `~"a"`, it is here as well.
     Tilde(&'a str),
     /// `$name` or `${name}`; also the special parameters, with their one-character names (`?`, `#`, `$`, `@`, `1`).
+    /// The parameters `@` and `*` can be any number of words, `@` even in quotes.
     Variable {
         /// The name without `$` and braces.
         name: &'a str,
