@@ -102,6 +102,16 @@ fn compile(bencher: Bencher<'_, '_>) {
         });
 }
 
+/// What a process pays for a policy file of 25 rules with examples before its first check.
+#[divan::bench]
+fn read_built_in_and_check_once() -> cmdgate_policy::Ruling {
+    let text = include_str!("../src/default.toml");
+    Policy::from_toml("default.toml", black_box(text)).map_or_else(
+        |_| Policy::permissive().check(Act::Exec, "never"),
+        |policy| policy.check_exec(black_box(&["ls", "-l"])),
+    )
+}
+
 #[divan::bench(sample_count = 10)]
 fn parse_toml(bencher: Bencher<'_, '_>) {
     let mut text = String::new();

@@ -1,5 +1,6 @@
 //! The built-in policy, read once from `default.toml`.
 
+use crate::file::PolicyFile;
 use crate::policy::Policy;
 use crate::settings::{ApprovalPolicy, Grammar, SandboxMode, Settings};
 use std::sync::LazyLock;
@@ -9,7 +10,8 @@ const TEXT: &str = include_str!("default.toml");
 
 static POLICY: LazyLock<Policy> = LazyLock::new(|| {
     // A test reads this very text, so the second arm is not reached; if it were, nothing would be allowed.
-    Policy::from_toml("default.toml", TEXT).unwrap_or_else(|_| Policy::deny_all())
+    let file = PolicyFile::parse_built_in("default.toml", TEXT);
+    file.map_or_else(|_| Policy::deny_all(), PolicyFile::into_policy)
 });
 
 static SETTINGS: LazyLock<Settings> = LazyLock::new(|| {

@@ -16,6 +16,10 @@ use crate::target::{Form, Forms};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use std::collections::{HashMap, HashSet};
 
+/// From how many stretches on it pays to build an automaton: below, trying every pattern is as fast, and a
+/// process that checks one command does not wait for it.
+const WORTH_AN_AUTOMATON: usize = 16;
+
 /// The longest stretch the automaton looks for, in bytes: longer ones cost memory and tell little more.
 const MAX_STRETCH: usize = 32;
 
@@ -190,6 +194,24 @@ impl Index {
     }
 }
 
+/// Whether a rule, alone and unexpired, speaks about a target.
+pub(crate) fn rule_matches(rule: &Rule, target: &str) -> bool {
+    let layer = Layer::default();
+    let unexpired;
+    let rule = if rule.expires.is_some() {
+        unexpired = Rule { expires: None, ..rule.clone() };
+        &unexpired
+    } else {
+        rule
+    };
+    let entries = Entry::new(&layer, rule, (0, 0));
+    let forms = Forms::of(rule.act, target);
+    forms.all().iter().any(|form| {
+        let firmness = entries.iter().find_map(|entry| entry.matches(form, None));
+        firmness.is_some_and(|firm| firm || rule.effect != Effect::Allow)
+    })
+}
+
 impl Entry {
     fn new(layer: &Layer, rule: &Rule, place: (u32, u32)) -> Vec<Self> {
         let broken = rule.problem().is_some();
@@ -301,20 +323,24 @@ impl ActIndex {
                 ids.push(id);
             }
         }
-        if wanted.is_empty() {
+        if wanted.len() < WORTH_AN_AUTOMATON {
+            self.try_all();
             return;
         }
         let built = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(wanted.iter().map(|stretch| stretch.as_bytes()));
-        if let Ok(finder) = built {
-            self.finder = Some(finder);
-        } else {
+        match built {
+            Ok(finder) => self.finder = Some(finder),
             // Too many patterns for the automaton: slower, and nothing is missed.
-            self.always.extend(std::mem::take(&mut self.by_stretch).into_iter().flatten());
-            self.always.sort_unstable();
+            Err(_) => self.try_all(),
         }
+    }
+
+    fn try_all(&mut self) {
+        self.always.extend(std::mem::take(&mut self.by_stretch).into_iter().flatten());
+        self.always.sort_unstable();
     }
 
     fn candidates(&self, text: &str, mut visit: impl FnMut(u32)) {

@@ -39,7 +39,8 @@ pub struct Policy {
     layers: Vec<Layer>,
     /// The layer that builder calls add to.
     open: Option<usize>,
-    index: OnceLock<Arc<Index>>,
+    /// Compiled at the first check, for this policy and for its clones.
+    index: Arc<OnceLock<Index>>,
 }
 
 /// Generates the twelve builder methods, one for each effect and act.
@@ -87,7 +88,7 @@ impl Policy {
 
     /// No layers, and these answers where no rule matches. An act left out is denied.
     pub fn with_defaults(base: Defaults) -> Self {
-        Self { base, layers: Vec::new(), open: None, index: OnceLock::new() }
+        Self { base, layers: Vec::new(), open: None, index: Arc::default() }
     }
 
     /// Starts a layer; the rules that follow go into it. A name used before starts another layer.
@@ -121,7 +122,7 @@ impl Policy {
     pub fn push_layer(&mut self, layer: Layer) {
         self.layers.push(layer);
         self.open = None;
-        self.index = OnceLock::new();
+        self.index = Arc::default();
     }
 
     /// Leaves out every layer of that name, for those who embed the crate and bring rules of their own in
@@ -156,7 +157,7 @@ impl Policy {
     }
 
     fn changed(mut self) -> Self {
-        self.index = OnceLock::new();
+        self.index = Arc::default();
         self
     }
 
@@ -311,10 +312,6 @@ impl Policy {
         hits.into_iter().filter_map(|hit| self.describe(&hit, &forms)).collect()
     }
 
-    pub(crate) fn rule_matches(&self, act: Act, target: &str) -> bool {
-        !self.index().all(act, &Forms::of(act, target), None).is_empty()
-    }
-
     /// Whether a program, by its name or path, runs inside the read-only sandbox or not at all, because some
     /// layer says so.
     pub fn runs_only_in_sandbox(&self, program: &str) -> bool {
@@ -340,7 +337,7 @@ impl Policy {
     }
 
     fn index(&self) -> &Index {
-        self.index.get_or_init(|| Arc::new(Index::new(&self.layers)))
+        self.index.get_or_init(|| Index::new(&self.layers))
     }
 
     fn decide(&self, act: Act, target: &str, forms: &Forms<'_>, now: Option<Timestamp>) -> Ruling {
@@ -445,7 +442,7 @@ impl Default for Policy {
 
 impl Clone for Policy {
     fn clone(&self) -> Self {
-        Self { base: self.base, layers: self.layers.clone(), open: self.open, index: self.index.clone() }
+        Self { base: self.base, layers: self.layers.clone(), open: self.open, index: Arc::clone(&self.index) }
     }
 }
 

@@ -13,7 +13,7 @@ const HARDENED: &str = include_str!("hardened.toml");
 
 static HARDENED_POLICY: LazyLock<Policy> = LazyLock::new(|| {
     // A test reads this very text, so the second arm is not reached; if it were, nothing would be allowed.
-    over_builtin("hardened.toml", HARDENED).unwrap_or_else(|_| Policy::deny_all())
+    PolicyFile::parse_built_in("hardened.toml", HARDENED).map_or_else(|_| Policy::deny_all(), over_builtin)
 });
 
 /// A policy to start from.
@@ -63,7 +63,7 @@ impl Profile {
     /// A changed copy of the hardened profile: the file goes on top of the built-in layers, as that one does,
     /// and where no rule matches the stricter of both answers.
     pub fn hardened_from_toml(source_name: &str, text: &str) -> Result<Self, PolicyErrors> {
-        Ok(Self { name: ProfileName::Hardened, policy: over_builtin(source_name, text)? })
+        Ok(Self { name: ProfileName::Hardened, policy: over_builtin(PolicyFile::parse(source_name, text)?) })
     }
 
     /// Which profile it is.
@@ -100,8 +100,8 @@ impl Profile {
     }
 }
 
-fn over_builtin(source_name: &str, text: &str) -> Result<Policy, PolicyErrors> {
-    Ok(Policy::default().merge(PolicyFile::parse(source_name, text)?.into_policy()))
+fn over_builtin(file: PolicyFile) -> Policy {
+    Policy::default().merge(file.into_policy())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The examples in the documentation are policies.
 
-use cmdgate_policy::{LintCode, Policy, PolicyFile, lint};
+use cmdgate_policy::{LintCode, Policy, PolicyFile, Settings, lint};
 
 #[test]
 fn every_example_in_the_guide_is_read_and_clean() {
@@ -29,5 +29,25 @@ fn every_lint_and_every_key_stands_in_the_guide() {
         tables.filter_map(|table| table["properties"].as_object()).flat_map(|properties| properties.keys())
     {
         assert!(guide.contains(key.as_str()), "{key}");
+    }
+}
+
+#[test]
+fn what_the_guide_calls_built_in_is() {
+    let guide = include_str!("../../../docs/policy.md");
+    let said = guide.split("is built in:").nth(1).unwrap().split("the others").next().unwrap();
+    let builtin = Settings::builtin();
+    for wanted in [
+        format!("`sandbox = \"{}\"`", builtin.sandbox.unwrap()),
+        format!("`approval = \"{}\"`", builtin.approval.unwrap()),
+        format!("`grammar = \"{}\"`", builtin.grammar.unwrap()),
+    ] {
+        assert!(said.contains(&wanted), "{wanted}");
+    }
+    let limits = serde_json::to_value(builtin.limits).unwrap();
+    let limits = limits.as_object().unwrap();
+    assert_eq!(limits.len(), 5, "{limits:?}");
+    for (name, bound) in limits {
+        assert!(said.contains(&format!("`{name} = {bound}`")), "{name} = {bound}");
     }
 }

@@ -169,7 +169,7 @@ fn a_project_file_may_tighten_and_never_loosen() {
     }
     let (before, after) = (base.settings(), untrusted.settings());
     assert_eq!(after.looser_than(&before), Vec::<&str>::new());
-    assert_eq!(after.sandbox, Some(SandboxMode::WorkspaceWrite));
+    assert_eq!(after.sandbox, before.sandbox);
     assert_eq!(after.approval.map(ApprovalPolicy::as_str), Some("strict"));
     assert_eq!(after.limits.output_chars.unwrap().get(), 100);
     assert_eq!(after.limits.timeout_ms, before.limits.timeout_ms);

@@ -1,4 +1,5 @@
 //! What holds for every policy.
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use cmdgate_policy::{
     Act, ApprovalPolicy, Defaults, Effect, Grammar, Layer, Limits, Pattern, Policy, PolicyFile, ProfileName,
@@ -164,6 +165,18 @@ fn policy() -> impl Strategy<Value = Policy> {
         .prop_map(|(base, layers)| layers.into_iter().fold(Policy::with_defaults(base), Policy::with_layer))
 }
 
+/// Many rules for every act that match no target here.
+fn crowd() -> Layer {
+    let mut layer = Layer::new("crowd");
+    for number in 0..40 {
+        for act in Act::ALL {
+            let pattern = Pattern::new(format!("zz{number}*q{number}")).unwrap();
+            layer.rules.push(Rule::with_pattern(act, Effect::Deny, pattern));
+        }
+    }
+    layer
+}
+
 fn moment() -> impl Strategy<Value = Timestamp> {
     (0_i64..4_000_000_000).prop_map(Timestamp::from_unix_seconds)
 }
@@ -255,10 +268,20 @@ proptest! {
     }
 
     #[test]
-    fn the_index_finds_what_one_rule_alone_would(rules in vec(rule(), 1..12), base in effect(), act in act(), target in target()) {
+    fn the_index_finds_what_one_rule_alone_would(
+        rules in vec(rule(), 1..12),
+        base in effect(),
+        act in act(),
+        target in target(),
+        crowded in any::<bool>(),
+    ) {
         let mut layer = Layer::new("all");
         layer.rules.clone_from(&rules);
-        let all = Policy::with_defaults(Defaults::all(base)).with_layer(layer);
+        let mut all = Policy::with_defaults(Defaults::all(base)).with_layer(layer);
+        if crowded {
+            // Among many rules the index searches in another way than among few.
+            all.push_layer(crowd());
+        }
         let ruling = all.check(act, &target);
         let alone = |rule: &Rule, base: Effect| {
             Policy::with_defaults(Defaults::all(base)).with_layer(Layer::new("one").with_rule(rule.clone())).check(act, &target)
