@@ -1,6 +1,6 @@
 //! The rows of the contract that are this crate's, one after the other.
 
-use cmdgate_policy::{Act, ApprovalPolicy, Effect, Grammar, Policy, SandboxMode, Settings};
+use cmdgate_policy::{Act, ApprovalPolicy, Effect, Grammar, Pattern, Policy, Rule, SandboxMode, Settings};
 
 fn effect(policy: &Policy, act: Act, target: &str) -> Effect {
     policy.check(act, target).effect
@@ -357,4 +357,95 @@ fn merging_keeps_the_stricter_base_and_all_layers() {
     let more = merged.deny_exec("x");
     assert_eq!(more.check(Act::Exec, "x").layer, "base");
     assert_eq!(more.without_layer("base").check(Act::Exec, "x").layer, "default");
+}
+
+#[test]
+fn double_stars_stand_for_folders_also_for_none() {
+    for (pattern, matched, unmatched) in [
+        ("a/**/b", &["a/b", "a/x/b", "a/x/y/b", "./a//b"][..], &["ab", "a/xb", "xa/b", "a/b/c"][..]),
+        ("**/**/b", &["b", "x/b", "x/y/b"], &["xb", "b/x"]),
+        ("a/**/**/b", &["a/b", "a/x/b"], &["ab"]),
+        ("a/**", &["a/x", "a/x/y"], &["a", "ab"]),
+    ] {
+        // The last component alone would match `b` anywhere.
+        let rule = Rule::new(Act::Read, Effect::Allow, pattern).unwrap().whole();
+        let policy = Policy::deny_all().layer("app").rule(rule);
+        for target in matched {
+            assert_eq!(effect(&policy, Act::Read, target), Effect::Allow, "{pattern} on {target}");
+        }
+        for target in unmatched {
+            assert_eq!(effect(&policy, Act::Read, target), Effect::Deny, "{pattern} on {target}");
+        }
+    }
+}
+
+#[test]
+fn a_word_prefix_may_hold_stars() {
+    let policy = Policy::deny_all().layer("app").allow_exec("git * main **");
+    for target in ["git push main", "git push origin main", "git push main --force", "git mainx main"] {
+        assert_eq!(effect(&policy, Act::Exec, target), Effect::Allow, "{target}");
+    }
+    for target in ["git push mainx", "git push mainx y", "git main", "git push domain"] {
+        assert_eq!(effect(&policy, Act::Exec, target), Effect::Deny, "{target}");
+    }
+}
+
+#[test]
+fn exceptions_narrow_generously_from_an_allow_and_to_the_letter_from_a_deny() {
+    let except =
+        |effect| Rule::new(Act::Read, effect, "*").unwrap().except(Pattern::new("private.md").unwrap());
+    let allow = Policy::deny_all().layer("app").rule(except(Effect::Allow));
+    let deny = Policy::permissive().layer("app").rule(except(Effect::Deny));
+    for (target, allowed, denied) in [
+        ("open.md", Effect::Allow, Effect::Deny),
+        ("private.md", Effect::Deny, Effect::Allow),
+        ("PRIVATE.md", Effect::Deny, Effect::Deny),
+    ] {
+        assert_eq!(effect(&allow, Act::Read, target), allowed, "allow, {target}");
+        assert_eq!(effect(&deny, Act::Read, target), denied, "deny, {target}");
+    }
+}
+
+// contract: P6
+#[test]
+fn a_deny_on_a_path_holds_for_its_other_spellings() {
+    let policy = Policy::permissive().layer("app").deny_exec("/bin/rm");
+    for denied in ["/bin/rm", "/bin/rm x", "//bin/./rm x", "/usr/../bin/rm x", "/BIN/rm x"] {
+        assert_eq!(effect(&policy, Act::Exec, denied), Effect::Deny, "{denied}");
+    }
+    assert_eq!(effect(&policy, Act::Exec, "/usr/bin/rm x"), Effect::Allow);
+}
+
+#[test]
+fn of_two_asks_the_one_for_the_very_target_is_named() {
+    let policy = Policy::permissive().layer("loose").ask_exec("rm").layer("firm").ask_exec("/bin/rm **");
+    assert_eq!(policy.check_exec(&["/bin/rm", "x"]).layer, "firm");
+    assert_eq!(policy.check_exec(&["/usr/bin/rm", "x"]).layer, "loose");
+}
+
+#[test]
+fn what_is_opened_by_name_is_closed_by_name() {
+    let mut own = Settings::builtin().clone();
+    own.unprotected_paths = Some(vec![".git".to_owned(), ".vscode".to_owned()]);
+    let mut other = Settings::default();
+    other.protected_paths = vec![".git".to_owned()];
+    for settings in [own.tighten(&other), own.overlay(&other)] {
+        assert_eq!(settings.protecting(".git/config"), Some(".git"));
+        assert_eq!(settings.protecting(".vscode/tasks.json"), None);
+    }
+    // Naming fewer openings closes the rest, naming more opens nothing.
+    other.unprotected_paths = Some(vec![".idea".to_owned()]);
+    let settings = own.tighten(&other);
+    assert!(settings.protecting(".vscode/tasks.json").is_some() && settings.protecting(".idea/x").is_some());
+}
+
+#[test]
+fn the_stricter_of_two_rulings_keeps_the_sandbox_of_both() {
+    let hardened = cmdgate_policy::Profile::hardened();
+    let (python, list) = (hardened.policy().check_exec(&["python"]), hardened.policy().check_exec(&["ls"]));
+    assert!(list.clone().stricter(python.clone()).only_in_sandbox);
+    assert!(python.clone().stricter(list.clone()).only_in_sandbox);
+    let denied = hardened.policy().check_exec(&["curl"]);
+    assert_eq!(list.stricter(denied.clone()).effect, Effect::Deny);
+    assert_eq!(denied.stricter(python).effect, Effect::Deny);
 }

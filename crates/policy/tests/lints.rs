@@ -200,6 +200,10 @@ fn a_shadow_needs_the_whole_of_the_allow() {
         let found = codes(&policy).contains(&LintCode::ShadowedByDeny);
         assert_eq!(found, shadowed, "deny {deny}, allow {allow}");
     }
+    let spared =
+        Rule::new(Act::Exec, Effect::Deny, "git **").unwrap().except(Pattern::new("git log **").unwrap());
+    let policy = Policy::permissive().layer("a").rule(spared).allow_exec("git log **");
+    assert_eq!(codes(&policy), []);
     let anchored = Policy::permissive().layer("a").deny_read("private/").allow_read("src/private");
     assert_eq!(codes(&anchored), []);
     let mut whole = Rule::new(Act::Exec, Effect::Deny, "make").unwrap().whole();
