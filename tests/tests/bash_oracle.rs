@@ -13,6 +13,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::string_slice,
     clippy::needless_for_each,
     reason = "the helpers of a test fail by panicking"
 )]
@@ -26,7 +27,8 @@ mod interpret;
 
 use bash::Mode;
 use cmdgate_lexer::{
-    Command, CompoundKind, Grammar, List, Part, RedirectKind, Script, Segment, Word, check_invariants, lex,
+    Command, CompoundKind, Grammar, List, MAX_COMMANDS, MAX_DEPTH, MAX_STAGES, Part, RedirectKind, Script,
+    Segment, Word, check_invariants, lex,
 };
 use generate::Random;
 use interpret::interpret;
@@ -150,6 +152,43 @@ fn generated_command_lines_are_read_as_bash_reads_them() {
     let failed = failures.len();
     assert!(failed == 0, "{failed} of {compared} strings differ, see above (seed {seed})");
     assert!(compared > count / 6, "too few strings were compared to mean anything");
+}
+
+#[test]
+fn what_the_limits_admit_bash_can_parse() {
+    let nested = |open: &str, close: &str| format!("{}w{}", open.repeat(MAX_DEPTH), close.repeat(MAX_DEPTH));
+    let wide = format!("w{}", " | w".repeat(MAX_STAGES - 2 * MAX_DEPTH - 1));
+    let texts = [
+        nested("( ", " )"),
+        nested("{ ", "; }"),
+        nested("w $(", ")"),
+        nested("w \"$(", ")\""),
+        nested("if ", "; then w; fi"),
+        nested("while w; do ", "; done"),
+        nested("case w in a) ", ";; esac"),
+        nested("for x in a; do ! ", "; done"),
+        nested("w | { ", "; }"),
+        nested("( ", " )").replace('w', &wide),
+        nested("w | { ", "; }").replace("w;", &format!("{wide};")),
+        format!("[[ {}w ]]", "! ".repeat(MAX_STAGES - 1)),
+        format!("[[ w{} ]]", " && w".repeat(5_000)),
+        format!("if w; then w; {} fi", "elif w; then w; ".repeat(MAX_STAGES / 3)),
+        format!("case w in {} esac", "a|b) w;; ".repeat(5_000)),
+        format!("w{}", "; w".repeat(MAX_COMMANDS - 1)),
+        format!("w{}", " && w".repeat(MAX_COMMANDS - 1)),
+        format!("w{}", "\nw".repeat(MAX_COMMANDS - 1)),
+        format!("w{}", "\n\n\n".repeat(20_000)),
+        format!("w{}", " w".repeat(40_000)),
+        format!("w{}", " >w".repeat(20_000)),
+        format!("{}w", "w=w ".repeat(20_000)),
+        format!("w{}\n{}", " <<E".repeat(16), "E\n".repeat(16)),
+    ];
+    for text in &texts {
+        let start: String = text.chars().take(60).collect();
+        assert_eq!(lex(text, Grammar::Sequence).map(drop), Ok(()), "{start}");
+        let errors = bash::syntax_errors(&[text]);
+        assert!(errors.is_empty(), "{start}: {:.200}", errors[0].1);
+    }
 }
 
 /// The lines of the files in `folders` whose names end in `extension`; folders that are not there are left out.

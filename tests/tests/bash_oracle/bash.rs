@@ -174,7 +174,11 @@ fn reports(output: &[u8], count: usize) -> Vec<Seen> {
 /// The ones of `sources` that bash cannot parse, with what it says. Nothing is run.
 pub(crate) fn syntax_errors<'s>(sources: &[&'s str]) -> Vec<(&'s str, String)> {
     let parse = |text: &str| {
-        let output = bash().args(["-n", "-c", "--", text]).stdin(Stdio::null()).output().unwrap();
+        let mut child =
+            bash().arg("-n").stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("bash starts");
+        // Bash stops reading at an error, and then this pipe is closed.
+        drop(child.stdin.take().unwrap().write_all(text.as_bytes()));
+        let output = child.wait_with_output().unwrap();
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         // A warning, such as that of a here-document that nothing ends, is a difference too.
         (!output.status.success() || !message.is_empty()).then_some(message)

@@ -374,11 +374,21 @@ impl Random {
         let left = self.word(0);
         let right = self.word(0);
         let more = self.word(0);
-        match self.below(7) {
+        match self.below(9) {
             0 => format!("[[ {left} ]]"),
             1 => format!("[[ ! {left} ]]"),
             2 => format!("[[ -n {left} ]]"),
             3 => format!("[[ {left} {} {right} ]]", self.pick(&["&&", "||"])),
+            5 => format!(
+                "[[ {left} =~ {} ]]",
+                self.pick(&["a", "ab", "b$", "^a", "$x", "\"a\"", "[ab]", "a+"])
+            ),
+            6 => format!(
+                "[[ {} {} {} ]]",
+                self.below(12),
+                self.pick(&["-eq", "-lt", "-ge", "<"]),
+                self.below(12)
+            ),
             4 => format!("[[ -z {left} && {right} == {more} ]]"),
             _ => format!("[[ {left} {} {} ]]", self.pick(&["==", "!=", "="]), self.pattern()),
         }
@@ -445,6 +455,7 @@ impl Random {
             0 => (format!("'{name}'"), true),
             1 => (format!("\"{name}\""), true),
             2 => (format!("\\{name}"), true),
+            3 if self.one_in(3) => (format!("{}\"{}\"''", &name[..1], &name[1..]), true),
             _ => (name.to_string(), false),
         };
         text.push_str(if tabs { " <<-" } else { " <<" });
@@ -523,6 +534,47 @@ impl Random {
                 ])
                 .into(),
             13 => self.pick(&["\u{a0}", "\u{3000}", "é", "\u{2028}", "\u{feff}", "日本"]).into(),
+            14 if self.one_in(2) => {
+                let mut text = String::from("$'");
+                for _ in 0..=self.below(4) {
+                    text.push_str(self.pick(&[
+                        "\\x4",
+                        "\\x41",
+                        "\\x041",
+                        "\\101",
+                        "\\1011",
+                        "\\60",
+                        "\\0601",
+                        "\\u43",
+                        "\\u0043a",
+                        "\\U00000044",
+                        "\\a",
+                        "\\e",
+                        "\\E",
+                        "\\?",
+                        "\\\"",
+                        "\\'",
+                        "\\\\",
+                        "\\v",
+                        "\\n",
+                        "\\t",
+                        "\\r",
+                        "\\f",
+                        "\\b",
+                        "a",
+                        "z",
+                        "9",
+                        "$x",
+                        "`",
+                        "\"",
+                        "{a,b}",
+                        "\n",
+                        "é",
+                        "\\x7f",
+                    ]));
+                }
+                text + "'"
+            }
             14 => self
                 .pick(&["$'a'", "$'\\n'", "$'\\''", "$'\\x41\\102\\u43'", "$'\"'", "$'\\t b'", "$'{a,b}'"])
                 .into(),

@@ -293,6 +293,22 @@ impl Shell<'_> {
                 let value = self.joined(left, state)?;
                 Some(self.matches(right, &value, state)? == equal)
             }
+            [left, operator, right] if raw(operator) == "=~" => {
+                let pattern =
+                    right.literal().filter(|text| text.bytes().all(|byte| byte.is_ascii_alphanumeric()))?;
+                Some(self.joined(left, state)?.contains(pattern))
+            }
+            [left, operator, right] => {
+                let (one, two) = (left.literal()?, right.literal()?);
+                let numbers = one.parse::<u8>().ok().zip(two.parse::<u8>().ok());
+                match raw(operator) {
+                    "<" => Some(one < two),
+                    "-eq" => numbers.map(|(one, two)| one == two),
+                    "-lt" => numbers.map(|(one, two)| one < two),
+                    "-ge" => numbers.map(|(one, two)| one >= two),
+                    _ => None,
+                }
+            }
             _ => None,
         }
     }
