@@ -6,6 +6,7 @@ pub mod config;
 pub mod diagnose;
 pub mod exit;
 pub mod gate;
+pub mod hook;
 pub mod present;
 mod provide;
 mod repository;

@@ -4,6 +4,7 @@ mod check;
 mod classify;
 mod decide;
 mod doctor;
+mod hook;
 mod place;
 mod run;
 
@@ -27,6 +28,8 @@ enum Command {
     Run(run::RunArgs),
     Exec(run::ExecArgs),
     Doctor(doctor::DoctorArgs),
+    Hook(hook::HookArgs),
+    AllowOnce(hook::AllowOnceArgs),
 }
 
 /// Runs the program with the process's own arguments.
@@ -39,6 +42,9 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Exec(args) => run::exec(args),
         Command::Doctor(args) => doctor::doctor(&args),
+        // Its exit codes are the agent's.
+        Command::Hook(args) => return hook::hook(&args),
+        Command::AllowOnce(args) => hook::allow_once(&args),
     };
     exit.into()
 }

@@ -203,7 +203,7 @@ fn passed_through(reply: &Reply) -> String {
         }
         match &finished.outcome {
             Outcome::TimedOut { .. } => {
-                anstream::eprintln!("harness: TIMEOUT: killed after {:?}", finished.duration)
+                anstream::eprintln!("harness: TIMEOUT: killed after {:?}", finished.duration);
             }
             Outcome::SandboxFailed { stage, text, remedy } => {
                 anstream::eprintln!("harness: the sandbox failed at {}: {text}; {remedy}", stage.name());

@@ -1,0 +1,249 @@
+//! `harness hook` and `harness allow-once`.
+
+use super::decide::{ApprovalName, DecideArgs, SandboxName};
+use crate::config::UserDirs;
+use crate::exit::Exit;
+use crate::gate::{Decision, Request};
+use crate::hook::code::Codes;
+use crate::hook::{self, Agent, Asked, Asks, Containment, LONGEST_PAYLOAD, Payload, Reply, Verdict};
+use crate::session::Recorder;
+use crate::store::RunInfo;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Answer an agent's hook: its JSON on standard input, its answer in its own shape
+///
+/// What cannot be read or decided is answered with ask or deny, never with allow. The exit status is what the agent's
+/// contract names.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  harness hook claude-code < payload.json\n  harness install claude-code")]
+pub(crate) struct HookArgs {
+    /// The agent
+    #[arg(value_enum)]
+    agent: Agent,
+    /// Put every command that no rule denies or asks about into the sandbox, and ask nobody; for agents that let a hook
+    /// change the command
+    #[arg(long)]
+    contain: bool,
+    /// The sandbox for commands that are put into it, and the mode under which is decided [default: workspace_write]
+    #[arg(long, value_enum, value_name = "MODE")]
+    sandbox: Option<SandboxName>,
+    /// When a person is asked [default: on_request]
+    #[arg(long, value_enum, value_name = "POLICY")]
+    approval: Option<ApprovalName>,
+    /// A policy file besides the usual ones; can be repeated
+    #[arg(long, value_name = "FILE")]
+    policy: Vec<PathBuf>,
+    /// The trace database [default: trace.db in the state directory]
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+}
+
+/// Allow one run of the command that was refused with this code
+#[derive(Debug, clap::Args)]
+pub(crate) struct AllowOnceArgs {
+    /// The code
+    code: String,
+    /// Do not ask for confirmation
+    #[arg(long)]
+    yes: bool,
+}
+
+pub(crate) fn hook(args: &HookArgs) -> ExitCode {
+    static ANSWERED: AtomicBool = AtomicBool::new(false);
+    let agent = args.agent;
+    // Well before the agent loses patience and runs the command.
+    std::thread::spawn(move || {
+        std::thread::sleep(agent.patience());
+        if !ANSWERED.swap(true, Ordering::SeqCst) {
+            let reply = agent.answer(None, &Verdict::Deny { reason: "no decision in time".to_owned() });
+            std::process::exit(i32::from(send(&reply)));
+        }
+    });
+    let reply = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(args)))
+        .unwrap_or_else(|_| agent.answer(None, &Verdict::Deny { reason: "an internal error".to_owned() }));
+    if ANSWERED.swap(true, Ordering::SeqCst) {
+        // The other thread is answering, and ends the process.
+        loop {
+            std::thread::park();
+        }
+    }
+    ExitCode::from(send(&reply))
+}
+
+/// Prints the answer; gives back the exit code.
+fn send(reply: &Reply) -> u8 {
+    let sent = io::stdout()
+        .lock()
+        .write_all(reply.stdout.as_bytes())
+        .and_then(|()| io::stdout().flush())
+        .and_then(|()| io::stderr().lock().write_all(reply.stderr.as_bytes()));
+    // An answer that does not arrive must not read as "no opinion": two blocks with every agent that looks at the code.
+    if sent.is_err() { 2 } else { reply.exit }
+}
+
+fn answer(args: &HookArgs) -> Reply {
+    let agent = args.agent;
+    let unread = |why: String| {
+        anstream::eprintln!("cmdgate: {why}");
+        agent.answer(None, &Verdict::Deny { reason: why })
+    };
+    let mut bytes = Vec::new();
+    if let Err(error) = io::stdin().lock().take(LONGEST_PAYLOAD as u64 + 1).read_to_end(&mut bytes) {
+        return unread(format!("the payload cannot be read: {error}"));
+    }
+    let payload = match hook::read_payload(&bytes) {
+        Ok(payload) => payload,
+        Err(why) => return unread(why),
+    };
+    let asked = match agent.parse(&payload) {
+        Ok(Payload::Commands(asked)) => asked,
+        Ok(Payload::Unrelated) => return agent.no_opinion(),
+        Err(why) => return unread(format!("the payload is not what {} sends: {why}", agent.name())),
+    };
+    match decided(args, &asked) {
+        Ok(verdict) => agent.answer(Some(&asked), &verdict),
+        Err(why) => {
+            anstream::eprintln!("cmdgate: {why}");
+            agent.answer(Some(&asked), &unasked(agent, &asked, Verdict::Ask { reason: why }))
+        }
+    }
+}
+
+/// The verdict, recorded.
+fn decided(args: &HookArgs, asked: &Asked) -> Result<Verdict, String> {
+    let agent = args.agent;
+    let cwd = match &asked.cwd {
+        Some(cwd) => cwd.clone(),
+        None => std::env::current_dir().map_err(|error| format!("no working directory: {error}"))?,
+    };
+    let decide = DecideArgs {
+        root: Some(super::place::enclosing_repository(&cwd)),
+        sandbox: Some(args.sandbox.unwrap_or(SandboxName::WorkspaceWrite)),
+        approval: args.approval.or(args.contain.then_some(ApprovalName::Never)),
+        grammar: Some(super::place::GrammarName::Sequence),
+        policy: args.policy.clone(),
+        ..DecideArgs::default()
+    };
+    let session = decide
+        .session(None)
+        .map_err(|_| "the policy cannot be used: `harness check -- true` says why".to_owned())?;
+    let containment = containment(args)?;
+    let (verdict, decisions) = hook::decide(session.gate(), agent, asked, Some(&containment));
+    record(args, &session, asked, &decisions)?;
+    let texts = hook::texts(asked);
+    if matches!(verdict, Verdict::Ask { .. }) && take_permission(&cwd, &texts) {
+        return Ok(Verdict::Allow { reason: "allowed once by its code".to_owned() });
+    }
+    Ok(unasked(agent, asked, verdict))
+}
+
+/// An ask as the agent can take it: as it is, or refused with a code.
+fn unasked(agent: Agent, asked: &Asked, verdict: Verdict) -> Verdict {
+    let Verdict::Ask { reason } = verdict else { return verdict };
+    let by_code = match agent.asks() {
+        Asks::Native => false,
+        Asks::BySilence => asked.unattended,
+        Asks::ByCode => true,
+    };
+    if !by_code {
+        return Verdict::Ask { reason };
+    }
+    let cwd = asked.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+    let code =
+        Codes::open(&UserDirs::from_environment()).and_then(|mut codes| codes.ask(&cwd, &hook::texts(asked)));
+    match code {
+        Ok(code) => Verdict::Deny {
+            reason: format!(
+                "{reason}. A person can allow it once with `harness allow-once {code}`; then try again"
+            ),
+        },
+        Err(error) => Verdict::Deny { reason: format!("{reason} ({error})") },
+    }
+}
+
+/// Whether a person has allowed exactly this once; uses that up.
+fn take_permission(cwd: &Path, texts: &[String]) -> bool {
+    match Codes::open(&UserDirs::from_environment()).and_then(|mut codes| codes.take(cwd, texts)) {
+        Ok(taken) => taken,
+        Err(error) => {
+            anstream::eprintln!("cmdgate: {error}");
+            false
+        }
+    }
+}
+
+fn containment(args: &HookArgs) -> Result<Containment, String> {
+    let program =
+        std::env::current_exe().map_err(|error| format!("this program's own path is not known: {error}"))?;
+    let sandbox = match args.sandbox.unwrap_or(SandboxName::WorkspaceWrite) {
+        SandboxName::ReadOnly => "read_only",
+        SandboxName::WorkspaceWrite => "workspace_write",
+        SandboxName::DangerFullAccess => "danger_full_access",
+    };
+    let mut options =
+        vec!["--sandbox".to_owned(), sandbox.to_owned(), "--grammar".to_owned(), "sequence".to_owned()];
+    if args.contain {
+        // The sandbox bounds it, so nobody is asked; what a rule denies or asks about was seen to before.
+        options.extend(["--approval".to_owned(), "never".to_owned()]);
+    }
+    for file in &args.policy {
+        options.extend(["--policy".to_owned(), file.to_string_lossy().into_owned()]);
+    }
+    Ok(Containment { program, options, always: args.contain })
+}
+
+/// Writes every decision down. What cannot be recorded is not answered with allow.
+fn record(
+    args: &HookArgs,
+    session: &crate::session::Session,
+    asked: &Asked,
+    decisions: &[(Request, Decision)],
+) -> Result<(), String> {
+    let store =
+        super::run::open_store(args.trace.as_ref()).map_err(|_| "the trace cannot be used".to_owned())?;
+    let recorder = store
+        .begin(&RunInfo {
+            kind: "hook",
+            goal: Some(format!("{} {} {}", args.agent.name(), asked.event, asked.keys)),
+            root: session.gate().root().to_string_lossy().into_owned(),
+            sandbox: session.gate().mode().as_str(),
+            approval: session.gate().approval().as_str(),
+        })
+        .map_err(|error| error.to_string())?;
+    for (request, decision) in decisions {
+        recorder.decided(request, decision).map_err(|error| error.to_string())?;
+    }
+    recorder.finish("answered").map_err(|error| error.to_string())
+}
+
+pub(crate) fn allow_once(args: &AllowOnceArgs) -> Exit {
+    let mut codes = match Codes::open(&UserDirs::from_environment()) {
+        Ok(codes) => codes,
+        Err(error) => return super::fail(Exit::Failed, error),
+    };
+    let Some(entry) = codes.find(&args.code).cloned() else {
+        return super::fail(Exit::Unwell, crate::hook::code::CodeError::Unknown(args.code.clone()));
+    };
+    anstream::println!("In {}:\n{}", entry.cwd.display(), entry.shown);
+    if !args.yes {
+        anstream::print!("Allow exactly this, once? [y/N] ");
+        let mut answer = String::new();
+        if io::stdout().flush().is_err() || io::stdin().read_line(&mut answer).is_err() {
+            return Exit::Failed;
+        }
+        if !matches!(answer.trim(), "y" | "Y" | "yes") {
+            anstream::println!("Not allowed.");
+            return Exit::Unwell;
+        }
+    }
+    match codes.allow(&args.code) {
+        Ok(_) => {
+            anstream::println!("Allowed once. The agent can try again now.");
+            Exit::Success
+        }
+        Err(error) => super::fail(Exit::Failed, error),
+    }
+}

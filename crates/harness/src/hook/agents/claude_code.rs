@@ -1,0 +1,78 @@
+//! Claude Code: `PreToolUse`, `PermissionRequest` and `PreSkillShellCommand`.
+
+use super::{command, directory, insert, keys, signed, text, with_command};
+use crate::hook::{Asked, AskedCommand, Payload, Reply, Verdict};
+use serde_json::{Value, json};
+
+pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
+    let event = text(payload, "hook_event_name")?;
+    let input = payload.get("tool_input").cloned().unwrap_or(Value::Null);
+    let commands = match event {
+        "PreToolUse" | "PermissionRequest" => match text(payload, "tool_name")? {
+            "Bash" | "Monitor" => vec![command(&input, "command")?],
+            "PowerShell" => vec![AskedCommand::Other {
+                language: "PowerShell".to_owned(),
+                text: text(&input, "command")?.to_owned(),
+            }],
+            _ => return Ok(Payload::Unrelated),
+        },
+        "PreSkillShellCommand" => {
+            let holder = if payload.get("command").is_some() { payload } else { &input };
+            vec![command(holder, "command")?]
+        }
+        other => return Err(format!("the event {other:?} is not known")),
+    };
+    Ok(Payload::Commands(Asked {
+        event: event.to_owned(),
+        commands,
+        cwd: directory(payload, "cwd")?,
+        input,
+        keys: keys(payload, &["session_id", "prompt_id", "tool_use_id", "agent_id"]),
+        unattended: matches!(
+            payload.get("permission_mode").and_then(Value::as_str),
+            Some("bypassPermissions" | "dontAsk")
+        ),
+    }))
+}
+
+pub(super) fn answer(asked: Option<&Asked>, verdict: &Verdict) -> Reply {
+    let event = asked.map_or("PreToolUse", |asked| asked.event.as_str());
+    if event == "PermissionRequest" {
+        return permission(asked, verdict);
+    }
+    let mut output = json!({ "hookEventName": event });
+    let (decision, reason) = match verdict {
+        Verdict::Allow { reason } | Verdict::Rewrite { reason, .. } => ("allow", reason),
+        Verdict::Ask { reason } => ("ask", reason),
+        Verdict::Deny { reason } => ("deny", reason),
+    };
+    // A skill's command cannot be changed, and whatever is not allow blocks it.
+    let rewritten = matches!(verdict, Verdict::Rewrite { .. });
+    let decision = if rewritten && event == "PreSkillShellCommand" { "ask" } else { decision };
+    insert(&mut output, "permissionDecision", json!(decision));
+    insert(&mut output, "permissionDecisionReason", json!(signed(reason)));
+    if let (Verdict::Rewrite { commands, .. }, Some(asked), "allow") = (verdict, asked, decision) {
+        insert(&mut output, "updatedInput", with_command(asked, "command", commands));
+    }
+    Reply::json(&json!({ "hookSpecificOutput": output }))
+}
+
+/// The dialog is about to be shown: silence shows it.
+fn permission(asked: Option<&Asked>, verdict: &Verdict) -> Reply {
+    let decision = match verdict {
+        Verdict::Allow { .. } => json!({ "behavior": "allow" }),
+        Verdict::Rewrite { commands, .. } => match asked {
+            Some(asked) => {
+                json!({ "behavior": "allow", "updatedInput": with_command(asked, "command", commands) })
+            }
+            None => return Reply::default(),
+        },
+        Verdict::Ask { .. } => return Reply::default(),
+        Verdict::Deny { reason } => {
+            json!({ "behavior": "deny", "message": signed(reason), "interrupt": false })
+        }
+    };
+    Reply::json(
+        &json!({ "hookSpecificOutput": { "hookEventName": "PermissionRequest", "decision": decision } }),
+    )
+}

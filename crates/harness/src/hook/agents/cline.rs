@@ -1,0 +1,74 @@
+//! Cline: `PreToolUse` scripts. The exit code is ignored; only the JSON counts.
+
+use super::{directory, keys, signed, text};
+use crate::hook::{Asked, AskedCommand, Payload, Reply, Verdict};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
+    let event = text(payload, "hookName")?;
+    if event != "tool_call" {
+        return Err(format!("the event {event:?} is not known"));
+    }
+    let call = payload.get("tool_call").ok_or("`tool_call` is missing")?;
+    if !matches!(text(call, "name")?, "run_commands" | "execute_command") {
+        return Ok(Payload::Unrelated);
+    }
+    let input = call.get("input").cloned().unwrap_or(Value::Null);
+    let mut commands = Vec::new();
+    collect(&input, &mut commands)?;
+    if commands.is_empty() {
+        return Err("`input` holds no command".to_owned());
+    }
+    let root = payload.get("workspaceRoots").and_then(|roots| roots.as_array()?.first()?.as_str());
+    let cwd = match directory(payload, "cwd")? {
+        Some(cwd) => Some(cwd),
+        None => root.filter(|root| root.starts_with('/')).map(PathBuf::from),
+    };
+    Ok(Payload::Commands(Asked {
+        event: event.to_owned(),
+        commands,
+        cwd,
+        input,
+        keys: keys(payload, &["taskId", "agent_id"]),
+        unattended: false,
+    }))
+}
+
+/// A text, a list, `{commands}`, `{command}` with or without `args`, or `{cmd}`.
+fn collect(input: &Value, commands: &mut Vec<AskedCommand>) -> Result<(), String> {
+    match input {
+        Value::String(text) => commands.push(AskedCommand::Shell(text.clone())),
+        Value::Array(items) => items.iter().try_for_each(|item| collect(item, commands))?,
+        Value::Object(object) => {
+            if let Some(list) = object.get("commands") {
+                return collect(list, commands);
+            }
+            let program =
+                object.get("command").or_else(|| object.get("cmd")).ok_or("`command` is missing")?;
+            match (program, object.get("args")) {
+                (Value::String(program), Some(Value::Array(args))) => {
+                    let words: Option<Vec<String>> =
+                        args.iter().map(|word| word.as_str().map(ToOwned::to_owned)).collect();
+                    let mut argv = vec![program.clone()];
+                    argv.extend(words.ok_or("`args` holds something that is not a text")?);
+                    commands.push(AskedCommand::Argv(argv));
+                }
+                (Value::String(text), None) => commands.push(AskedCommand::Shell(text.clone())),
+                (Value::Array(_), None) => collect(program, commands)?,
+                (_, _) => return Err("`command` is not a text".to_owned()),
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => return Err("a command is not a text".to_owned()),
+    }
+    Ok(())
+}
+
+pub(super) fn answer(asked: Option<&Asked>, verdict: &Verdict) -> Reply {
+    Reply::json(&match (verdict, asked) {
+        (Verdict::Allow { .. }, _) => json!({}),
+        (Verdict::Rewrite { commands, .. }, Some(_)) => json!({ "overrideInput": { "commands": commands } }),
+        (Verdict::Rewrite { .. } | Verdict::Ask { .. }, _) => json!({ "review": true }),
+        (Verdict::Deny { reason }, _) => json!({ "cancel": true, "errorMessage": signed(reason) }),
+    })
+}

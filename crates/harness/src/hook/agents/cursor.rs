@@ -1,0 +1,39 @@
+//! Cursor: `beforeShellExecution`.
+//!
+//! It takes `ask` and was seen to treat it like a denial, so an ask is a denial with a one-time code. Exit code and JSON are
+//! never mixed, and something is always printed, because with `failClosed` an empty answer blocks.
+
+use super::{command, directory, keys, signed, text};
+use crate::hook::{Asked, Payload, Reply, Verdict};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
+    let event = text(payload, "hook_event_name")?;
+    if event != "beforeShellExecution" {
+        return Err(format!("the event {event:?} is not known"));
+    }
+    let cwd = directory(payload, "cwd")?.or_else(|| {
+        let first = payload.get("workspace_roots")?.as_array()?.first()?.as_str()?;
+        first.starts_with('/').then(|| PathBuf::from(first))
+    });
+    Ok(Payload::Commands(Asked {
+        event: event.to_owned(),
+        commands: vec![command(payload, "command")?],
+        cwd,
+        input: Value::Null,
+        keys: keys(payload, &["conversation_id", "generation_id", "session_id"]),
+        unattended: false,
+    }))
+}
+
+pub(super) fn answer(verdict: &Verdict) -> Reply {
+    Reply::json(&match verdict {
+        Verdict::Allow { .. } => json!({ "permission": "allow" }),
+        Verdict::Rewrite { reason, .. } | Verdict::Ask { reason } | Verdict::Deny { reason } => json!({
+            "permission": "deny",
+            "user_message": signed(reason),
+            "agent_message": signed(reason),
+        }),
+    })
+}

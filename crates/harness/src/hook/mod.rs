@@ -1,0 +1,307 @@
+//! Hooks of other agents: one policy for all of them.
+//!
+//! An agent asks before it runs a command, in its own shape, and is answered in its own shape. Nothing here knows what is
+//! safe: the gate decides. But the agent runs the command, not this program, so a safe verdict counts only if its
+//! conditions hold in the agent's own shell ([`outside`]); else the command is rewritten into `harness run`, where the
+//! agent lets a hook change it, or a person is asked.
+
+mod agents;
+pub mod code;
+mod json;
+mod outside;
+
+pub use agents::Agent;
+
+use crate::gate::{Action, Decision, Gate, Request, Source};
+use cmdgate_classifier::Condition;
+use cmdgate_policy::Effect;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// A payload longer than this, in bytes, is refused.
+pub const LONGEST_PAYLOAD: usize = 8 * 1024 * 1024;
+
+/// What a payload asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// The agent's name of the event.
+    pub event: String,
+    /// Every command in the payload.
+    pub commands: Vec<AskedCommand>,
+    /// Where they would run.
+    pub cwd: Option<PathBuf>,
+    /// The tool's input as the agent gave it, which a rewrite has to keep apart from the command.
+    pub input: Value,
+    /// The agent's own numbers for this call, for the trace.
+    pub keys: Value,
+    /// Whether the agent said that nobody will be asked (a bypass mode).
+    pub unattended: bool,
+}
+
+/// One command of a payload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AskedCommand {
+    /// For a POSIX shell.
+    Shell(String),
+    /// A program and its arguments.
+    Argv(Vec<String>),
+    /// For something else, which is named: PowerShell, an unknown tool.
+    Other {
+        /// The name.
+        language: String,
+        /// The text.
+        text: String,
+    },
+}
+
+/// What a payload turned out to be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Payload {
+    /// Commands to decide about.
+    Commands(Asked),
+    /// A call of a tool that runs no command.
+    Unrelated,
+}
+
+/// What is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Run it.
+    Allow {
+        /// Why.
+        reason: String,
+    },
+    /// Run these in the place of the commands, in their order.
+    Rewrite {
+        /// The new commands, for a POSIX shell.
+        commands: Vec<String>,
+        /// Why.
+        reason: String,
+    },
+    /// Ask a person.
+    Ask {
+        /// Why.
+        reason: String,
+    },
+    /// Do not run it.
+    Deny {
+        /// Why, for the model.
+        reason: String,
+    },
+}
+
+/// What the hook's process prints and how it ends.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+    /// The exit code.
+    pub exit: u8,
+}
+
+/// How an agent takes an ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asks {
+    /// It has an answer for it.
+    Native,
+    /// Silence makes its own prompt come, unless it was told to ask nobody.
+    BySilence,
+    /// It has none: the command is refused with a code that allows it once.
+    ByCode,
+}
+
+/// How commands are put into the sandbox.
+#[derive(Debug, Clone)]
+pub struct Containment {
+    /// The `harness` program, as an absolute path.
+    pub program: PathBuf,
+    /// Options of `harness run` between `run` and `--`.
+    pub options: Vec<String>,
+    /// Rewrite whatever is not denied, not only what cannot be allowed as it stands.
+    pub always: bool,
+}
+
+/// Decides about everything that was asked: the strictest answer counts for all.
+///
+/// The decisions come back for the record, each with its request.
+pub fn decide(
+    gate: &Gate,
+    agent: Agent,
+    asked: &Asked,
+    containment: Option<&Containment>,
+) -> (Verdict, Vec<(Request, Decision)>) {
+    let mut decided = Vec::with_capacity(asked.commands.len());
+    let mut worst: Option<Verdict> = None;
+    let mut rewritten = Vec::with_capacity(asked.commands.len());
+    let mut rewrites = false;
+    for command in &asked.commands {
+        let request = match command {
+            AskedCommand::Shell(text) => Request::shell(text),
+            AskedCommand::Argv(argv) => Request::exec(argv),
+            AskedCommand::Other { language, text } => {
+                let reason = format!("`{}` is for {language}, which is not understood", excerpt(text));
+                worst = Some(stricter(worst, Verdict::Ask { reason }));
+                continue;
+            }
+        };
+        let request = match &asked.cwd {
+            Some(cwd) => request.in_directory(cwd),
+            None => request,
+        };
+        let decision = gate.decide(&request);
+        let contained =
+            containment.filter(|_| agent.rewrites()).map(|into| contain(into, command, asked.cwd.as_deref()));
+        let verdict = match (decision.effect, contained) {
+            (Effect::Deny, _) => Verdict::Deny { reason: decision.reason.clone() },
+            (Effect::Ask, _) => Verdict::Ask { reason: decision.reason.clone() },
+            (Effect::Allow, contained) => {
+                let outside = needs_containment(&decision, gate.root());
+                let always = containment.is_some_and(|into| into.always);
+                match (outside, contained) {
+                    (None, Some(text)) if always => {
+                        Verdict::Rewrite { commands: vec![text], reason: decision.reason.clone() }
+                    }
+                    (None, _) => Verdict::Allow { reason: decision.reason.clone() },
+                    (Some(_), Some(text)) => {
+                        Verdict::Rewrite { commands: vec![text], reason: decision.reason.clone() }
+                    }
+                    (Some(why), None) => {
+                        Verdict::Ask { reason: format!("harmless only in the sandbox: {why}") }
+                    }
+                }
+            }
+        };
+        match &verdict {
+            Verdict::Rewrite { commands, .. } => {
+                rewrites = true;
+                rewritten.extend(commands.iter().cloned());
+            }
+            Verdict::Allow { .. } | Verdict::Ask { .. } | Verdict::Deny { .. } => {
+                rewritten.push(plain(command));
+            }
+        }
+        worst = Some(stricter(worst, verdict));
+        decided.push((request, decision));
+    }
+    let verdict = match worst {
+        None => Verdict::Ask { reason: "there is no command in the payload".to_owned() },
+        Some(Verdict::Allow { reason } | Verdict::Rewrite { reason, .. }) if rewrites => {
+            Verdict::Rewrite { commands: rewritten, reason }
+        }
+        Some(verdict) => verdict,
+    };
+    (verdict, decided)
+}
+
+/// Why a decision that allows does not hold when the agent runs the command itself.
+fn needs_containment(decision: &Decision, root: &Path) -> Option<String> {
+    if decision.source != Source::ToolOverride {
+        // A rule or a person allowed it as it is.
+        return None;
+    }
+    for condition in &decision.conditions {
+        match condition {
+            Condition::PathsResolveInside | Condition::NullStdin => {}
+            Condition::CleanEnvironment => {
+                if let Some(why) = outside::unclean_environment(root) {
+                    return Some(why);
+                }
+            }
+            Condition::NoRipgrepConfig => {
+                if std::env::var_os("RIPGREP_CONFIG_PATH").is_some() {
+                    return Some("RIPGREP_CONFIG_PATH is set".to_owned());
+                }
+            }
+            Condition::ReadsConfined
+            | Condition::GitHardened
+            | Condition::OutputNotTerminal
+            | Condition::ToolchainFixed => return Some(condition.meaning().trim().to_owned()),
+        }
+    }
+    None
+}
+
+/// The command inside `harness run`, for a POSIX shell.
+fn contain(into: &Containment, command: &AskedCommand, cwd: Option<&Path>) -> String {
+    let mut words = vec![into.program.to_string_lossy().into_owned()];
+    words.push(if matches!(command, AskedCommand::Argv(_)) { "exec" } else { "run" }.to_owned());
+    words.push("--passthrough".to_owned());
+    words.extend(into.options.iter().cloned());
+    if let Some(cwd) = cwd {
+        words.extend(["--workdir".to_owned(), cwd.to_string_lossy().into_owned()]);
+    }
+    words.push("--".to_owned());
+    match command {
+        AskedCommand::Argv(argv) => words.extend(argv.iter().cloned()),
+        AskedCommand::Shell(text) | AskedCommand::Other { text, .. } => words.push(text.clone()),
+    }
+    words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// The command as it is, for a POSIX shell.
+fn plain(command: &AskedCommand) -> String {
+    match command {
+        AskedCommand::Shell(text) | AskedCommand::Other { text, .. } => text.clone(),
+        AskedCommand::Argv(argv) => argv.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// A word that a POSIX shell takes for exactly this text.
+pub fn quote(word: &str) -> String {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(harmless) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+const fn severity(verdict: &Verdict) -> u8 {
+    match verdict {
+        Verdict::Allow { .. } => 0,
+        Verdict::Rewrite { .. } => 1,
+        Verdict::Ask { .. } => 2,
+        Verdict::Deny { .. } => 3,
+    }
+}
+
+fn stricter(known: Option<Verdict>, new: Verdict) -> Verdict {
+    match known {
+        Some(known) if severity(&known) >= severity(&new) => known,
+        Some(_) | None => new,
+    }
+}
+
+fn excerpt(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(60)).unwrap_or(text)
+}
+
+/// The action's text, for the one-time code.
+pub(crate) fn texts(asked: &Asked) -> Vec<String> {
+    asked.commands.iter().map(plain).collect()
+}
+
+/// The payload as JSON, refusing what two readers could take differently.
+///
+/// # Errors
+///
+/// Why it cannot be read, as a sentence fragment.
+pub fn read_payload(bytes: &[u8]) -> Result<Value, String> {
+    if bytes.len() > LONGEST_PAYLOAD {
+        return Err(format!("the payload is longer than {LONGEST_PAYLOAD} bytes"));
+    }
+    json::parse(bytes)
+}
+
+impl Asked {
+    /// The requests in it, one line each.
+    pub fn lines(&self) -> impl Iterator<Item = String> + '_ {
+        self.commands.iter().map(plain)
+    }
+}
+
+/// Whether an action is a shell command. Used by tests of adapters.
+pub fn is_shell(action: &Action) -> bool {
+    matches!(action, Action::Shell(_))
+}

@@ -1,0 +1,509 @@
+//! Agents' hooks: recorded payloads both ways, the agents' own schemas, and payloads that no agent ever sent.
+
+use cmdgate_harness::config::{self, Overrides, UserDirs};
+use cmdgate_harness::hook::{self, Agent, Containment, Payload, Verdict};
+use cmdgate_harness::session::Session;
+use cmdgate_policy::{Effect, Grammar, SandboxMode};
+use cmdgate_tests::{Project, Ran, workspace};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+fn data() -> PathBuf {
+    workspace().join("tests/data/integrations")
+}
+
+fn fixture(name: &str) -> Value {
+    let text = std::fs::read_to_string(data().join("fixtures").join(name)).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// The recorded payloads, and where in each the command and the directory stand.
+const RECORDED: [(Agent, &str, &str, &str); 12] = [
+    (Agent::ClaudeCode, "claude-code.PreToolUse.stdin.json", "/tool_input/command", "/cwd"),
+    (Agent::ClaudeCode, "claude-code.PermissionRequest.stdin.json", "/tool_input/command", "/cwd"),
+    (Agent::Codex, "codex.PreToolUse.stdin.json", "/tool_input/command", "/cwd"),
+    (Agent::Codex, "codex.PermissionRequest.stdin.json", "/tool_input/command", "/cwd"),
+    (Agent::Gemini, "gemini.BeforeTool.stdin.json", "/tool_input/command", "/cwd"),
+    (Agent::Cursor, "cursor.beforeShellExecution.stdin.json", "/command", "/cwd"),
+    (Agent::Copilot, "copilot.preToolUse.stdin.json", "/toolArgs/command", "/cwd"),
+    (Agent::Copilot, "copilot.PreToolUse.stdin.json", "/tool_input/command", "/cwd"),
+    (Agent::Windsurf, "windsurf.pre_run_command.stdin.json", "/tool_info/command_line", "/tool_info/cwd"),
+    (Agent::Cline, "cline.PreToolUse.stdin.json", "/tool_call/input/commands/0", "/workspaceRoots/0"),
+    (Agent::Goose, "goose.PreToolUse.stdin.json", "/tool_input/command", "/working_dir"),
+    (Agent::Opencode, "", "/args/command", "/cwd"),
+];
+
+fn recorded(name: &str) -> Value {
+    if name.is_empty() {
+        return json!({"sessionID": "s", "callID": "c", "tool": "bash", "cwd": "/p", "args": {"command": "x", "timeout": 5}});
+    }
+    fixture(name)
+}
+
+/// A recorded payload with another command, in this project.
+fn payload(project: &Project, row: (Agent, &str, &str, &str), command: &str) -> Value {
+    let (_, name, command_at, cwd_at) = row;
+    let mut payload = recorded(name);
+    *payload.pointer_mut(command_at).unwrap() = json!(command);
+    *payload.pointer_mut(cwd_at).unwrap() = json!(project.root());
+    payload
+}
+
+fn send(project: &Project, agent: Agent, options: &[&str], payload: &[u8]) -> Ran {
+    let mut child = project
+        .command([&["hook", agent.name()], options].concat())
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env_remove("LD_LIBRARY_PATH")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It may answer before it has read all of a payload that is too long.
+    let _ = child.stdin.take().unwrap().write_all(payload);
+    child.wait_with_output().unwrap().into()
+}
+
+/// What the agent would do on this answer: `allow`, `ask` (its own prompt), `deny`, or `rewrite`.
+fn effect(agent: Agent, event: &str, ran: &Ran) -> &'static str {
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap_or(Value::Null);
+    let output = &answer["hookSpecificOutput"];
+    let by_word = |word: Option<&str>| match word {
+        Some("allow") => "allow",
+        Some("ask") => "ask",
+        Some("deny" | "block") => "deny",
+        other => panic!("{agent:?} {other:?} {ran:?}"),
+    };
+    match agent {
+        Agent::ClaudeCode | Agent::Codex if event == "PermissionRequest" => {
+            match output["decision"]["behavior"].as_str() {
+                Some("allow") if output["decision"].get("updatedInput").is_some() => "rewrite",
+                Some(word) => by_word(Some(word)),
+                None => "ask",
+            }
+        }
+        Agent::ClaudeCode => {
+            if output.get("updatedInput").is_some() {
+                "rewrite"
+            } else {
+                by_word(output["permissionDecision"].as_str())
+            }
+        }
+        Agent::Codex => match output["permissionDecision"].as_str() {
+            Some("allow") => {
+                assert!(output.get("updatedInput").is_some(), "a bare allow fails open: {ran:?}");
+                "rewrite"
+            }
+            Some(word) => by_word(Some(word)),
+            None => "ask",
+        },
+        Agent::Gemini => {
+            if answer.pointer("/hookSpecificOutput/tool_input").is_some() {
+                "rewrite"
+            } else {
+                by_word(answer["decision"].as_str())
+            }
+        }
+        Agent::Cursor => by_word(answer["permission"].as_str()),
+        Agent::Copilot => {
+            let rewritten = answer.get("modifiedArgs").is_some() || output.get("updatedInput").is_some();
+            let word = answer["permissionDecision"].as_str().or(output["permissionDecision"].as_str());
+            if rewritten { "rewrite" } else { by_word(word) }
+        }
+        Agent::Opencode => match (&answer["deny"], answer.get("args")) {
+            (Value::String(_), _) => "deny",
+            (_, Some(_)) => "rewrite",
+            (_, None) => {
+                assert_eq!(answer["allow"], true, "{ran:?}");
+                "allow"
+            }
+        },
+        Agent::Windsurf => {
+            if ran.code == 2 {
+                "deny"
+            } else {
+                "allow"
+            }
+        }
+        Agent::Cline => {
+            if answer.get("cancel").is_some() {
+                "deny"
+            } else if answer.get("review").is_some() {
+                "ask"
+            } else if answer.get("overrideInput").is_some() {
+                "rewrite"
+            } else {
+                "allow"
+            }
+        }
+        Agent::Goose => by_word(answer["decision"].as_str()),
+    }
+}
+
+fn event_of(name: &str) -> &str {
+    name.split('.').nth(1).unwrap_or("")
+}
+
+#[test]
+fn every_agent_gets_every_answer_in_its_own_shape() {
+    // contract: X6
+    let project = Project::new();
+    project.write_beside(
+        "config/cmdgate/policy.toml",
+        "[[rule]]\nact = \"exec\"\neffect = \"deny\"\npattern = \"rm **\"\nreason = \"never\"\n",
+    );
+    for row in RECORDED {
+        let (agent, name, _, _) = row;
+        let event = event_of(name);
+        let effect_of = |command: &str| {
+            let ran = send(&project, agent, &[], payload(&project, row, command).to_string().as_bytes());
+            (effect(agent, event, &ran), ran)
+        };
+        // Harmless wherever it runs.
+        let (got, ran) = effect_of("grep -c alpha a.txt");
+        assert!(
+            got == "allow" || (got == "ask" && agent == Agent::Codex),
+            "{agent:?} {event}: {got} {ran:?}"
+        );
+        // Harmless only in the sandbox.
+        let (got, ran) = effect_of("git status");
+        let expected = match agent {
+            Agent::Codex if event == "PermissionRequest" => "ask",
+            _ if agent.rewrites() => "rewrite",
+            _ => "deny",
+        };
+        assert_eq!(got, expected, "{agent:?} {event}: {ran:?}");
+        // Not known to be harmless.
+        let (got, ran) = effect_of("npm test");
+        let expected = match agent {
+            Agent::Cursor | Agent::Opencode | Agent::Windsurf | Agent::Goose => "deny",
+            Agent::ClaudeCode | Agent::Codex | Agent::Gemini | Agent::Copilot | Agent::Cline => "ask",
+        };
+        assert_eq!(got, expected, "{agent:?} {event}: {ran:?}");
+        // Denied by a rule, also behind other commands.
+        for denied in ["rm -rf build", "git status && rm -rf build", "bash -c 'rm -rf build'"] {
+            let (got, ran) = effect_of(denied);
+            assert_eq!(got, "deny", "{agent:?} {event} {denied}: {ran:?}");
+        }
+    }
+}
+
+#[test]
+fn the_answers_have_the_recorded_shape() {
+    let project = Project::new();
+    let answer = |row: (Agent, &str, &str, &str), command: &str| {
+        let ran = send(&project, row.0, &[], payload(&project, row, command).to_string().as_bytes());
+        serde_json::from_str::<Value>(&ran.stdout).unwrap_or(Value::Null)
+    };
+    let keys = |value: &Value| -> Vec<String> {
+        fn walk(value: &Value, path: &str, into: &mut Vec<String>) {
+            if let Some(object) = value.as_object() {
+                for (key, value) in object {
+                    into.push(format!("{path}/{key}"));
+                    walk(value, &format!("{path}/{key}"), into);
+                }
+            }
+        }
+        let mut found = Vec::new();
+        walk(value, "", &mut found);
+        found.sort();
+        found
+    };
+    let at = |agent: Agent, event: &str| {
+        *RECORDED.iter().find(|row| row.0 == agent && event_of(row.1) == event).unwrap()
+    };
+    for (row, command, expected) in [
+        (at(Agent::ClaudeCode, "PreToolUse"), "npm test", "claude-code.PreToolUse.ask.json"),
+        (at(Agent::ClaudeCode, "PreToolUse"), "git status", "claude-code.PreToolUse.rewrite.json"),
+        (at(Agent::ClaudeCode, "PermissionRequest"), "cat a.txt", "claude-code.PermissionRequest.allow.json"),
+        (at(Agent::ClaudeCode, "PermissionRequest"), "cat .env", "claude-code.PermissionRequest.deny.json"),
+        (at(Agent::Codex, "PreToolUse"), "cat .env", "codex.PreToolUse.deny.json"),
+        (at(Agent::Codex, "PreToolUse"), "git status", "codex.PreToolUse.rewrite.json"),
+        (at(Agent::Codex, "PermissionRequest"), "cat .env", "codex.PermissionRequest.deny.json"),
+        (at(Agent::Gemini, "BeforeTool"), "npm test", "gemini.BeforeTool.ask.json"),
+        (at(Agent::Gemini, "BeforeTool"), "cat .env", "gemini.BeforeTool.deny.json"),
+        (at(Agent::Gemini, "BeforeTool"), "git status", "gemini.BeforeTool.rewrite.json"),
+        (at(Agent::Cursor, "beforeShellExecution"), "cat a.txt", "cursor.beforeShellExecution.allow.json"),
+        (at(Agent::Cursor, "beforeShellExecution"), "cat .env", "cursor.beforeShellExecution.deny.json"),
+        (at(Agent::Copilot, "preToolUse"), "cat .env", "copilot.preToolUse.deny.json"),
+        (at(Agent::Cline, "PreToolUse"), "npm test", "cline.PreToolUse.ask.json"),
+        (at(Agent::Cline, "PreToolUse"), "cat .env", "cline.PreToolUse.deny.json"),
+        (at(Agent::Goose, "PreToolUse"), "cat .env", "goose.PreToolUse.deny.json"),
+    ] {
+        let answered = answer(row, command);
+        assert_eq!(keys(&answered), keys(&fixture(expected)), "{expected}: {answered}");
+    }
+    // A rewrite keeps what else the tool was given.
+    let rewritten = answer(at(Agent::ClaudeCode, "PreToolUse"), "git status");
+    let input = &rewritten["hookSpecificOutput"]["updatedInput"];
+    assert_eq!(input["timeout"], 120_000, "{rewritten}");
+    assert!(input["command"].as_str().unwrap().ends_with("-- 'git status'"), "{rewritten}");
+}
+
+#[test]
+fn a_rewritten_command_runs_with_its_own_output_and_exit_code() {
+    let project = Project::new();
+    let row = RECORDED[0];
+    for (command, options, code, out) in [
+        ("git log --oneline | wc -l", &[][..], 0, "1\n"),
+        ("echo 'it'\\''s'; exit 3", &["--contain"], 3, "it's\n"),
+        ("touch made && cat made && ls made", &["--contain"], 0, "made\n"),
+    ] {
+        let ran = send(&project, row.0, options, payload(&project, row, command).to_string().as_bytes());
+        let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let rewritten = answer["hookSpecificOutput"]["updatedInput"]["command"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{answer}"));
+        let output = std::process::Command::new("bash")
+            .args(["-c", rewritten])
+            .current_dir(project.root())
+            .env("HOME", project.home())
+            .env("XDG_STATE_HOME", project.scratch().join("state"))
+            .env("XDG_CONFIG_HOME", project.scratch().join("config"))
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(code), "{rewritten}: {output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), out, "{rewritten}: {output:?}");
+    }
+    assert!(project.root().join("made").exists());
+}
+
+#[test]
+fn codex_answers_satisfy_its_own_schemas() {
+    let project = Project::new();
+    for row in RECORDED.iter().filter(|row| row.0 == Agent::Codex) {
+        let kebab = if event_of(row.1) == "PreToolUse" { "pre-tool-use" } else { "permission-request" };
+        let schema = |end: &str| -> Value {
+            let path = data().join("codex-schemas").join(format!("{kebab}.command.{end}.json"));
+            serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+        };
+        let input = jsonschema::validator_for(&schema("input")).unwrap();
+        let output = jsonschema::validator_for(&schema("output")).unwrap();
+        for command in ["cat a.txt", "git status", "npm test", "cat .env", "", "\u{0}", "f() { x; }; f"] {
+            let sent = payload(&project, *row, command);
+            assert!(input.is_valid(&sent), "{sent}");
+            let ran = send(&project, Agent::Codex, &[], sent.to_string().as_bytes());
+            assert_eq!(ran.code, 0, "{ran:?}");
+            if !ran.stdout.is_empty() {
+                let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+                let errors: Vec<String> =
+                    output.iter_errors(&answer).map(|error| error.to_string()).collect();
+                assert!(errors.is_empty(), "{command:?} {answer}: {errors:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nonsense_is_never_allowed() {
+    // contract: X6
+    let project = Project::new();
+    let huge = format!("{{\"command\":\"{}\"}}", "x".repeat(9 * 1024 * 1024));
+    for row in RECORDED {
+        let (agent, name, _, _) = row;
+        let good = payload(&project, row, "cat a.txt").to_string();
+        let twice = good.replacen('{', "{\"cwd\":\"/\",", 1);
+        for bad in [
+            "",
+            "null",
+            "[]",
+            "{}",
+            "{",
+            "\u{feff}{}",
+            &good[..good.len() - 1],
+            &huge,
+            &twice,
+            "\"cat a.txt\"",
+        ] {
+            let ran = send(&project, agent, &[], bad.as_bytes());
+            let event = event_of(name);
+            let got = effect(agent, if event == "PermissionRequest" { "PreToolUse" } else { event }, &ran);
+            assert!(matches!(got, "ask" | "deny"), "{agent:?} {}: {got} {ran:?}", &bad[..bad.len().min(80)]);
+            assert!(!ran.stderr.is_empty(), "{agent:?}: the reason is missing: {ran:?}");
+        }
+        let ran = send(&project, agent, &[], b"\xff\xfe\x00");
+        assert!(matches!(effect(agent, "PreToolUse", &ran), "ask" | "deny"), "{agent:?} {ran:?}");
+    }
+}
+
+#[test]
+fn a_code_allows_one_run() {
+    let project = Project::new();
+    let row = *RECORDED.iter().find(|row| row.0 == Agent::Windsurf).unwrap();
+    let sent = payload(&project, row, "npm test").to_string();
+    let refused = send(&project, row.0, &[], sent.as_bytes());
+    assert_eq!(refused.code, 2, "{refused:?}");
+    let (_, rest) = refused.stderr.split_once("harness allow-once ").unwrap();
+    let code = rest.split('`').next().unwrap();
+    assert_eq!(project.harness(["allow-once", "--yes", "nosuch"]).code, 1);
+    assert_eq!(project.harness(["allow-once", "--yes", code]).code, 0);
+    let other = payload(&project, row, "npm publish").to_string();
+    assert_eq!(send(&project, row.0, &[], other.as_bytes()).code, 2);
+    assert_eq!(send(&project, row.0, &[], sent.as_bytes()).code, 0);
+    assert_eq!(send(&project, row.0, &[], sent.as_bytes()).code, 2);
+}
+
+#[test]
+fn what_runs_no_command_is_left_alone() {
+    let project = Project::new();
+    let mut reading = recorded("claude-code.PreToolUse.stdin.json");
+    reading["tool_name"] = json!("Read");
+    let ran = send(&project, Agent::ClaudeCode, &[], reading.to_string().as_bytes());
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran:?}");
+    let mut powershell = payload(&project, RECORDED[0], "Get-ChildItem");
+    powershell["tool_name"] = json!("PowerShell");
+    let ran = send(&project, Agent::ClaudeCode, &[], powershell.to_string().as_bytes());
+    assert_eq!(effect(Agent::ClaudeCode, "PreToolUse", &ran), "ask", "{ran:?}");
+}
+
+#[test]
+fn an_unclean_environment_is_not_called_safe() {
+    // contract: X1
+    let project = Project::new();
+    let row = *RECORDED.iter().find(|row| row.0 == Agent::Cursor).unwrap();
+    let sent = payload(&project, row, "cat a.txt").to_string();
+    for (name, value) in
+        [("BASH_ENV", "./x"), ("PATH", ".:/usr/bin:/bin"), ("LD_PRELOAD", "./x.so"), ("PATH", ":/usr/bin")]
+    {
+        let mut child = project
+            .command(["hook", "cursor"])
+            .env("PATH", "/usr/bin:/bin")
+            .env(name, value)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(sent.as_bytes()).unwrap();
+        let ran: Ran = child.wait_with_output().unwrap().into();
+        assert_eq!(effect(Agent::Cursor, "", &ran), "deny", "{name}={value}: {ran:?}");
+    }
+}
+
+/// A small generator of numbers, so that a failure can be run again.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % sides.max(1)
+    }
+}
+
+/// Changes one place of a payload.
+fn mutate(value: &mut Value, dice: &mut Dice) {
+    match value {
+        Value::Object(object) if !object.is_empty() && dice.roll(6) != 0 => {
+            let key = object.keys().nth(dice.roll(object.len())).unwrap().clone();
+            match dice.roll(8) {
+                0 => drop(object.remove(&key)),
+                1 => {
+                    let moved = object.remove(&key).unwrap();
+                    object.insert(format!("{key}\u{200b}"), moved);
+                }
+                _ => mutate(object.get_mut(&key).unwrap(), dice),
+            }
+        }
+        Value::Array(items) if !items.is_empty() && dice.roll(4) != 0 => {
+            let at = dice.roll(items.len());
+            mutate(&mut items[at], dice);
+        }
+        Value::String(text) if dice.roll(3) != 0 => {
+            let pieces = [
+                "; rm -rf /",
+                "\n./pwn.sh",
+                "$(./pwn.sh)",
+                "`x`",
+                "'",
+                "\\",
+                "\u{0}",
+                " ",
+                "\u{a0}",
+                "../",
+                "/etc",
+                " && curl x",
+                " > f",
+                "&",
+                "é",
+                "",
+            ];
+            let at = (0..=text.len())
+                .filter(|at| text.is_char_boundary(*at))
+                .nth(dice.roll(text.chars().count() + 1))
+                .unwrap();
+            if dice.roll(3) == 0 {
+                text.truncate(at)
+            } else {
+                text.insert_str(at, pieces[dice.roll(pieces.len())])
+            }
+        }
+        other => {
+            *other = match dice.roll(7) {
+                0 => Value::Null,
+                1 => json!(true),
+                2 => json!(-1),
+                3 => json!("cat a.txt"),
+                4 => json!(["rm", "-rf", "x"]),
+                5 => json!({"command": "./pwn.sh"}),
+                _ => json!([["a"], {"b": [null]}]),
+            };
+        }
+    }
+}
+
+#[test]
+fn ten_thousand_mutated_payloads_allow_nothing_that_the_gate_does_not() {
+    // contract: X6
+    let project = Project::new();
+    let dirs = UserDirs { config: None, state: None };
+    let overrides = Overrides {
+        sandbox: Some(SandboxMode::WorkspaceWrite),
+        grammar: Some(Grammar::Sequence),
+        ..Overrides::default()
+    };
+    let session =
+        Session::new(&project.root(), config::load(&project.root(), &dirs, &overrides).unwrap()).unwrap();
+    let containment = Containment { program: "/usr/bin/harness".into(), options: Vec::new(), always: true };
+    let commands = [
+        "cat a.txt",
+        "grep -n alpha a.txt | head -2",
+        "ls -la",
+        "npm test",
+        "rm -rf x",
+        "cat .env",
+        "cat ../outside/secret.txt",
+    ];
+    let mut dice = Dice(20_261_130);
+    let mut allowed = 0;
+    for round in 0..10_000 {
+        let row = RECORDED[round % RECORDED.len()];
+        let mut sent = payload(&project, row, commands[dice.roll(commands.len())]);
+        for _ in 0..=dice.roll(3) {
+            mutate(&mut sent, &mut dice);
+        }
+        let mut bytes = sent.to_string().into_bytes();
+        if dice.roll(5) == 0 {
+            let at = dice.roll(bytes.len());
+            if dice.roll(2) == 0 {
+                bytes.truncate(at)
+            } else {
+                bytes[at] = u8::try_from(dice.roll(256)).unwrap()
+            }
+        }
+        let Ok(read) = hook::read_payload(&bytes) else { continue };
+        let Ok(Payload::Commands(asked)) = row.0.parse(&read) else { continue };
+        let (verdict, decisions) = hook::decide(session.gate(), row.0, &asked, Some(&containment));
+        if matches!(verdict, Verdict::Allow { .. } | Verdict::Rewrite { .. }) {
+            allowed += 1;
+            assert_eq!(decisions.len(), asked.commands.len(), "{sent}");
+            for (request, decision) in decisions {
+                assert_eq!(decision.effect, Effect::Allow, "{sent}");
+                assert_eq!(session.gate().decide(&request).effect, Effect::Allow, "{sent}");
+            }
+        }
+    }
+    assert!(allowed > 100, "the mutations leave nothing to allow: {allowed}");
+    assert!(Path::new(&project.root()).exists());
+}
