@@ -55,7 +55,9 @@ fn send(project: &Project, agent: Agent, options: &[&str], payload: &[u8]) -> Ra
     let mut child = project
         .command([&["hook", agent.name()], options].concat())
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        // Cargo sets these for its tests.
         .env_remove("LD_LIBRARY_PATH")
+        .env_remove("RUSTUP_TOOLCHAIN")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -304,7 +306,8 @@ fn nonsense_is_never_allowed() {
     for row in RECORDED {
         let (agent, name, _, _) = row;
         let good = payload(&project, row, "cat a.txt").to_string();
-        let twice = good.replacen('{', "{\"cwd\":\"/\",", 1);
+        let first = good.split('"').nth(1).unwrap();
+        let twice = good.replacen('{', &format!("{{\"{first}\":1,"), 1);
         for bad in [
             "",
             "null",

@@ -8,7 +8,8 @@
 
 use crate::trust::TrustStore;
 use cmdgate_policy::{
-    ApprovalPolicy, Grammar, Layer, Policy, PolicyErrors, PolicyFile, ProfileName, SandboxMode, Settings,
+    ApprovalPolicy, Grammar, Layer, Policy, PolicyErrors, PolicyFile, Profile, ProfileName, SandboxMode,
+    Settings,
 };
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -140,33 +141,14 @@ pub enum ConfigError {
 ///
 /// Any file that is there and is not a readable, valid policy.
 pub fn load(root: &Path, dirs: &UserDirs, overrides: &Overrides) -> Result<Loaded, ConfigError> {
-    let mut policy = Policy::default();
-    let mut origins = Vec::new();
-    let mut add = |layer: &'static str,
-                   path: PathBuf,
-                   policy: Policy,
-                   tighten_only: &dyn Fn(&str) -> Result<bool, ConfigError>| {
-        let Some(text) = read(&path)? else {
-            origins.push(Origin { layer, path, state: OriginState::Absent });
-            return Ok::<Policy, ConfigError>(policy);
-        };
-        let only_tightens = tighten_only(&text)?;
-        let layers = parse(&path, &text)?.into_layers(layer);
-        let policy = layers.into_iter().fold(policy, |policy, layer: Layer| {
-            policy.with_layer(layer.with_origin(&path).with_tighten_only(only_tightens))
-        });
-        let state = if only_tightens { OriginState::OnlyTightens } else { OriginState::Read };
-        origins.push(Origin { layer, path, state });
-        Ok(policy)
-    };
-    let trusted = |_: &str| Ok(false);
-    policy = add("operator", PathBuf::from(OPERATOR_FILE), policy, &trusted)?;
+    let mut stack = Stack::default();
+    stack.add("operator", Path::new(OPERATOR_FILE), |_| Ok(false))?;
     if let Some(config) = &dirs.config {
-        policy = add("user", config.join("policy.toml"), policy, &trusted)?;
-        policy = add("remembered", config.join("remembered.toml"), policy, &trusted)?;
+        stack.add("user", &config.join("policy.toml"), |_| Ok(false))?;
+        stack.add("remembered", &config.join("remembered.toml"), |_| Ok(false))?;
     }
     let project_file = root.join(PROJECT_FILE);
-    policy = add("project", project_file.clone(), policy, &|text| {
+    stack.add("project", &project_file, |text| {
         let store = TrustStore::open(dirs.state.as_deref())?;
         Ok(!store.is_trusted(&project_file, text.as_bytes()))
     })?;
@@ -174,15 +156,59 @@ pub fn load(root: &Path, dirs: &UserDirs, overrides: &Overrides) -> Result<Loade
         if !file.exists() {
             return Err(ConfigError::Missing { path: file.clone() });
         }
-        policy = add("command-line", file.clone(), policy, &trusted)?;
+        stack.add("command-line", file, |_| Ok(false))?;
     }
-    let mut settings = policy.settings();
-    settings.sandbox = overrides.sandbox.or(settings.sandbox);
-    settings.approval = overrides.approval.or(settings.approval);
-    settings.grammar = overrides.grammar.or(settings.grammar);
-    settings.profile = overrides.profile.or(settings.profile);
-    settings.limits.timeout_ms = overrides.timeout_ms.or(settings.limits.timeout_ms);
-    Ok(Loaded { policy, settings, origins })
+    stack.layers.push(overrides.as_layer());
+    // The strictest profile that any layer names is the ground on which all of them stand.
+    let profile =
+        stack.layers.iter().filter_map(|layer| layer.settings.profile).max().unwrap_or(ProfileName::Default);
+    let policy = Profile::named(profile).with_layers(stack.layers);
+    let settings = policy.settings();
+    Ok(Loaded { policy, settings, origins: stack.origins })
+}
+
+/// The layers that were read so far.
+#[derive(Debug, Default)]
+struct Stack {
+    layers: Vec<Layer>,
+    origins: Vec<Origin>,
+}
+
+impl Stack {
+    /// Reads one file, if it is there; `only_tightens` says of its text whether it may do no more than that.
+    fn add(
+        &mut self,
+        layer: &'static str,
+        path: &Path,
+        only_tightens: impl FnOnce(&str) -> Result<bool, ConfigError>,
+    ) -> Result<(), ConfigError> {
+        let state = match read(path)? {
+            None => OriginState::Absent,
+            Some(text) => {
+                let only_tightens = only_tightens(&text)?;
+                self.layers.extend(parse(path, &text)?.into_layers(layer).into_iter().map(|layer| {
+                    let tighten_only = only_tightens || layer.tighten_only;
+                    layer.with_origin(path).with_tighten_only(tighten_only)
+                }));
+                if only_tightens { OriginState::OnlyTightens } else { OriginState::Read }
+            }
+        };
+        self.origins.push(Origin { layer, path: path.to_path_buf(), state });
+        Ok(())
+    }
+}
+
+impl Overrides {
+    /// What the command line sets, as the topmost layer: a lock below it holds.
+    fn as_layer(&self) -> Layer {
+        let mut layer = Layer::new("command-line");
+        layer.settings.sandbox = self.sandbox;
+        layer.settings.approval = self.approval;
+        layer.settings.grammar = self.grammar;
+        layer.settings.profile = self.profile;
+        layer.settings.limits.timeout_ms = self.timeout_ms;
+        layer
+    }
 }
 
 fn read(path: &Path) -> Result<Option<String>, ConfigError> {

@@ -392,15 +392,50 @@ impl Gate {
         let read_roots = self.texts_of_read_roots();
         let context = self.context(workdir, &read_roots);
         let judged = self.judge(workdir, &classify(command, &context));
-        let mut commands = unwrap::commands(command);
-        if self.settings.grammar == Some(cmdgate_policy::Grammar::Single) && commands.argvs.len() > 1 {
-            commands.incomplete = true;
+        let commands = unwrap::commands(command);
+        if self.settings.grammar == Some(cmdgate_policy::Grammar::Single)
+            && let Some(refused) = refuse_all_but_one_command(command)
+        {
+            return refused;
+        }
+        if let Some(refused) = self.refuse_blocked_paths(&commands, workdir) {
+            return refused;
         }
         // Paths are judged by rules even where the grammar of the verdict stops early.
         let for_rules = classify(command, &Context { grammar: Grammar::Sequence, ..context });
         let mut rulings = self.path_rulings(&for_rules, workdir);
         rulings.extend(self.command_rulings(&commands));
         self.compose(judged, commands, &rulings)
+    }
+
+    /// Contract H3: no word of any command leads to a blocked place, by name or through a symlink, as it stands, after an
+    /// `=`, or attached to a short flag.
+    fn refuse_blocked_paths(&self, commands: &unwrap::Commands, workdir: &Path) -> Option<Decision> {
+        self.settings.blocked_paths.first()?;
+        let words = commands.argvs.iter().chain(&commands.possible).flatten();
+        for word in words {
+            let after_equals = word.split_once('=').map(|(_, value)| value);
+            let attached = word.find(['/', '~']).and_then(|at| word.get(at..));
+            for text in [Some(word.as_str()), after_equals, attached].into_iter().flatten() {
+                let text = if text.starts_with('~') {
+                    crate::config::expand_home(workdir, text)
+                } else {
+                    text.into()
+                };
+                let lexical = lexical_join(workdir, &text);
+                let real = std::fs::canonicalize(&lexical).unwrap_or_else(|_| lexical.clone());
+                for path in [&lexical, &real] {
+                    if let Some(blocked) = self.settings.blocking(&path.to_string_lossy()) {
+                        return Some(Decision::deny(
+                            Source::PathPolicy,
+                            DecisionCode::PermissionDenied,
+                            format!("`{word}` leads to {}, and {blocked} is blocked", path.display()),
+                        ));
+                    }
+                }
+            }
+        }
+        None
     }
 
     /// The rulings on every command; of the merely possible ones, only those that a rule denies or asks about.
@@ -421,6 +456,9 @@ impl Gate {
         let classification = classify_argv(&words, &context);
         let judged = self.judge(workdir, &classification);
         let commands = unwrap::commands_of_argv(argv);
+        if let Some(refused) = self.refuse_blocked_paths(&commands, workdir) {
+            return refused;
+        }
         let mut rulings = self.path_rulings(&classification, workdir);
         rulings.extend(self.command_rulings(&commands));
         self.compose(judged, commands, &rulings)
@@ -707,6 +745,28 @@ fn refuse_malformed(action: &Action) -> Option<Decision> {
             refuse("`path` is empty or holds a NUL byte")
         }
         Action::Shell(_) | Action::Read(_) | Action::Write(_) => None,
+    }
+}
+
+/// Contract H2: one simple command, without any construct of the shell.
+fn refuse_all_but_one_command(command: &str) -> Option<Decision> {
+    let refuse = |why: String| {
+        Some(Decision::deny(
+            Source::Policy,
+            DecisionCode::PermissionDenied,
+            format!("one simple command at a time: {why}"),
+        ))
+    };
+    match cmdgate_lexer::lex(command, Grammar::Pipeline) {
+        Err(error) => refuse(error.to_string()),
+        Ok(script) => match script.list.items.as_slice() {
+            [item] if item.pipeline.stages.len() > 1 => refuse("`|` joins several".to_owned()),
+            [item] if item.pipeline.negated || item.pipeline.timed => {
+                refuse("a keyword stands before it".to_owned())
+            }
+            [_] => None,
+            _ => refuse("there are several".to_owned()),
+        },
     }
 }
 

@@ -7,7 +7,7 @@ use cmdgate_executor::{
     CancellationToken, DomainRules, Environment, ExecError, Executor, Finished, Keep, Limits, Mode, Network,
     OutputMode, PathList, Reads, Sandbox,
 };
-use cmdgate_policy::{Effect, SandboxMode, Settings};
+use cmdgate_policy::{Effect, ProfileName, SandboxMode, Settings};
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::time::Duration;
@@ -224,8 +224,10 @@ impl Session {
         let limits = settings.limits;
         let (job, timeout, ceiling, keep) = match &approved.request().action {
             Action::Shell(command) => {
-                let ceiling =
-                    millis(limits.max_timeout_ms).map_or(SHELL_CEILING, |most| most.min(SHELL_CEILING));
+                let most = millis(limits.max_timeout_ms).unwrap_or(SHELL_CEILING);
+                // Only the hardened profile, in which nothing long can do harm, has a higher ceiling (contract H5).
+                let hardened = settings.profile == Some(ProfileName::Hardened);
+                let ceiling = if hardened { most } else { most.min(SHELL_CEILING) };
                 (
                     self.executor.shell(command),
                     millis(limits.timeout_ms).unwrap_or(SHELL_TIMEOUT),
