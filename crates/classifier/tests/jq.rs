@@ -1,5 +1,5 @@
 //! The jq validator against jq itself: what it admits shows nothing of the environment, reads nothing else, and ends.
-//! Needs the Debian package `jq`.
+//! Needs the Debian packages `jq` and `coreutils`.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -17,8 +17,9 @@ fn admits(argv: &[&str]) -> bool {
 fn has_jq() -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
     *FOUND.get_or_init(|| {
-        let found = Command::new("jq").arg("--version").output().is_ok();
-        assert!(found || std::env::var_os("CI").is_none(), "the comparison needs jq");
+        let found =
+            Command::new("timeout").args(["5", "jq", "--version"]).status().is_ok_and(|s| s.success());
+        assert!(found || std::env::var_os("CI").is_none(), "the comparison needs jq and timeout");
         found
     })
 }

@@ -107,7 +107,7 @@ fn read_common(reader: &mut Reader<'_, '_>) {
 fn words(reader: &mut Reader<'_, '_>, common: bool) {
     let args = reader.args;
     let mut filter: Option<Filter> = None;
-    let (mut files, mut values, mut open) = (false, false, true);
+    let (mut files, mut values, mut open, mut subcommand) = (false, false, true, false);
     let mut at = 0;
     while let Some(arg) = args.get(at) {
         if open && arg.may_begin_with('-') {
@@ -126,6 +126,15 @@ fn words(reader: &mut Reader<'_, '_>, common: bool) {
             }
         }
         at += 1;
+        if common
+            && !subcommand
+            && filter.is_none()
+            && matches!(arg.literal(), Some("eval" | "e" | "eval-all" | "ea"))
+        {
+            // A subcommand of the Go program; to the other one a filter that is an error.
+            subcommand = true;
+            continue;
+        }
         if filter.is_none() {
             filter = Some(check(reader, arg, common));
             if common {
