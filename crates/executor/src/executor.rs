@@ -35,6 +35,7 @@ pub(crate) struct Core {
     pub(crate) root: PathBuf,
     pub(crate) root_as_given: PathBuf,
     pub(crate) homes: Vec<PathBuf>,
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "bubblewrap is for Linux"))]
     pub(crate) bwrap: Option<PathBuf>,
     session: Mutex<Option<Arc<Session>>>,
 }

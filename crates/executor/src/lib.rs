@@ -1,23 +1,32 @@
 //! Runs a command in a kernel sandbox with bounded time and output, and says what was enforced.
 
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+compile_error!("commands can be confined on Linux (bubblewrap) and on macOS (sandbox-exec) only");
+
 #[cfg(any(target_os = "macos", test))]
 mod apple;
 pub mod background;
+#[cfg(target_os = "linux")]
 mod bounds;
+#[cfg(target_os = "linux")]
 mod cgroup;
 mod denial;
 mod environment;
 mod error;
 mod executor;
+#[cfg(target_os = "linux")]
 mod find;
 mod job;
+#[cfg(target_os = "linux")]
 mod kill;
 mod limits;
 mod outcome;
 pub mod output;
 pub mod plan;
+#[cfg(target_os = "linux")]
 mod preflight;
 pub mod probe;
+#[cfg(target_os = "linux")]
 mod process;
 pub mod proxy;
 pub mod pty;
@@ -52,8 +61,12 @@ pub use tokio_util::sync::CancellationToken;
 /// must then be ready to become the parent of *their* orphans, which is why this is not done unasked. (A command
 /// without a sandbox does it where no control group can be made: its orphans could not be found otherwise.)
 ///
+/// Elsewhere than on Linux there are no such orphans, and this does nothing.
+///
 /// # Errors
 /// What the system says; Linux 3.4 and later never refuse.
 pub fn adopt_orphans() -> std::io::Result<()> {
-    process::adopt_orphans()
+    #[cfg(target_os = "linux")]
+    process::adopt_orphans()?;
+    Ok(())
 }

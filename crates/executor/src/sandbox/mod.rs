@@ -4,6 +4,7 @@
 //! [`seatbelt`] render that plan for one kernel, [`seccomp`] makes the system call filters.
 
 pub mod bwrap;
+#[cfg(target_os = "linux")]
 pub(crate) mod remedy;
 pub mod seatbelt;
 #[cfg(target_os = "linux")]

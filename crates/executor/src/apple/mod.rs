@@ -7,9 +7,11 @@
 //!
 //! Nothing here is peculiar to macOS but the path of `ps`, so it is compiled and tested on every Unix.
 
+mod canary;
+
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, PipeReader, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -18,6 +20,10 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process};
 use tokio::process::{Child, Command};
+
+#[cfg(target_os = "macos")]
+pub(crate) use self::canary::{canary, ready};
+use crate::limits::{Holds, LimitKind, LimitStatus, Limits};
 
 /// The variable that marks every process of a run.
 pub(crate) const MARK: &str = "CMDGATE_RUN";
@@ -176,6 +182,53 @@ impl Drop for Tree {
     }
 }
 
+/// Whether the byte that [`Profile::arguments`](crate::sandbox::seatbelt::Profile::arguments) promises has arrived. Call
+/// it once everything that could have written it has ended.
+pub(crate) fn marked(marker: PipeReader) -> bool {
+    // A process that got away may still hold the other end; it can write nothing that was not promised before.
+    if rustix::io::ioctl_fionbio(&marker, true).is_err() {
+        return false;
+    }
+    let mut byte = [0];
+    let mut marker = marker;
+    matches!(marker.read(&mut byte), Ok(1)) && byte == *b"r"
+}
+
+/// Limits that a command sets on itself, and what is to be said of each.
+pub(crate) fn limits(limits: &Limits, sandboxed: bool) -> (Vec<(Resource, u64)>, Vec<LimitStatus>) {
+    let mut resources = vec![(Resource::Core, 0)];
+    let mut statuses =
+        vec![LimitStatus { kind: LimitKind::CoreFiles, value: 0, holds: Holds::ResourceLimit }];
+    for (kind, resource, limit) in [
+        (LimitKind::OpenFiles, Resource::Nofile, limits.open_files),
+        (LimitKind::FileSize, Resource::Fsize, limits.file_size),
+        (LimitKind::Data, Resource::Data, limits.data),
+        (LimitKind::CpuSeconds, Resource::Cpu, limits.cpu_seconds),
+    ] {
+        if let Some(limit) = limit {
+            resources.push((resource, limit));
+            statuses.push(LimitStatus { kind, value: limit, holds: Holds::ResourceLimit });
+        }
+    }
+    let mut unenforced = |kind, value, reason: &str| {
+        statuses.push(LimitStatus { kind, value, holds: Holds::Unenforced(reason.to_owned()) });
+    };
+    if let Some(limit) = limits.processes {
+        unenforced(
+            LimitKind::Processes,
+            limit,
+            "macOS counts all processes of the user, not those of one command",
+        );
+    }
+    if let Some(limit) = limits.memory {
+        unenforced(LimitKind::Memory, limit, "macOS has no control groups");
+    }
+    if sandboxed {
+        unenforced(LimitKind::SharedMemory, limits.shared_memory, "macOS has no /dev/shm");
+    }
+    (resources, statuses)
+}
+
 fn signal(pid: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(pid) {
         // It may have ended by itself meanwhile.
@@ -322,6 +375,29 @@ mod tests {
         // The fourth is the listing of the directory itself.
         assert_eq!(seen.split_whitespace().count(), 4, "{seen}");
         assert!(tree.end().await.unwrap());
+    }
+
+    #[test]
+    fn every_limit_is_accounted_for() {
+        let asked = Limits {
+            processes: Some(1),
+            open_files: Some(2),
+            file_size: Some(3),
+            data: Some(4),
+            cpu_seconds: Some(5),
+            memory: Some(6),
+            ..Limits::default()
+        };
+        let (resources, statuses) = limits(&asked, true);
+        let holds = |kind| &statuses.iter().find(|status| status.kind == kind).unwrap().holds;
+        for kind in [LimitKind::OpenFiles, LimitKind::FileSize, LimitKind::Data, LimitKind::CpuSeconds] {
+            assert_eq!(*holds(kind), Holds::ResourceLimit);
+        }
+        for kind in [LimitKind::Processes, LimitKind::Memory, LimitKind::SharedMemory] {
+            assert!(matches!(holds(kind), Holds::Unenforced(_)));
+        }
+        assert_eq!((resources.len(), statuses.len()), (5, 8));
+        assert_eq!(limits(&Limits { processes: None, ..Limits::default() }, false).1.len(), 2);
     }
 
     #[tokio::test]

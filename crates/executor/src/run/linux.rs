@@ -1,0 +1,394 @@
+//! Running on Linux: bubblewrap, or nothing but control groups.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use rustix::process::Resource;
+
+use super::{Attempt, Prepared, Watch, Words, extra_roots, lexical, mark, search_path};
+use crate::bounds::{self, Bounds, Situation};
+use crate::error::{ExecError, Stage};
+use crate::find::{self, Binary};
+use crate::job::{Command, Settings};
+use crate::kill::{self, Tree};
+use crate::limits::LimitStatus;
+use crate::outcome::{
+    Backend, Enforced, Finished, KillStrength, NetworkEnforced, NotStarted, Outcome, UnixSockets,
+};
+use crate::output::Keep;
+use crate::plan::{Access, Operation, Plan};
+use crate::preflight::{self, Ready};
+use crate::process::{self, Hold, Launch};
+use crate::proxy::{self, Proxy, Serving};
+use crate::pty::{self, Pty};
+use crate::sandbox::bwrap::{self, Descriptors};
+use crate::sandbox::remedy::{self, Facts};
+use crate::sandbox::{Mode, Network, Reads, Rung, seccomp};
+use crate::scan::Scan;
+use crate::session::Session;
+use crate::supervise::{self, Control, End, Ended, Output};
+
+/// How often a sandbox that could not be put together is tried again.
+const ATTEMPTS: usize = 3;
+
+impl Prepared {
+    /// Finds the sandbox and shows that it holds; the answer is remembered.
+    async fn ready(&self, session: &Session) -> Result<Ready, ExecError> {
+        let mut untrusted = vec![self.core.root.clone(), session.tmp()];
+        untrusted.extend(extra_roots(&self.settings)?);
+        let binary = find::bwrap(self.core.bwrap.as_deref(), &search_path(), &untrusted).map_err(|text| {
+            let remedy = remedy::install(&Facts::gather(Path::new("/usr/bin/bwrap")));
+            ExecError::SandboxUnavailable { stage: Stage::Find, text, remedy }
+        })?;
+        let floor = self.settings.sandbox.lowest_rung;
+        preflight::ready(&binary, floor, session, &self.core.homes).await
+    }
+
+    /// Refuses what would be refused anyway, before anything is started.
+    pub(crate) async fn check(&self) -> Result<(), ExecError> {
+        self.proxy()?;
+        if bwrap::confines(self.settings.sandbox.mode) {
+            self.ready(&*self.core.session()?).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn run_confined(self, control: &Control) -> Result<Finished, ExecError> {
+        let session = self.core.session()?;
+        let ready = self.ready(&session).await?;
+        let mut attempt = self.attempt(&session, &ready, control).await?;
+        // Between the plan and the mounts a file may go away (a socket of another program, a lock file). Nothing
+        // was executed then, and a new plan does not name it.
+        for _ in 0..ATTEMPTS {
+            if !matches!(attempt.outcome, Outcome::SandboxFailed { stage: Stage::SetUp, .. }) {
+                break;
+            }
+            self.captures.reset(&self.settings.output);
+            attempt = self.attempt(&session, &ready, control).await?;
+        }
+        Ok(self.concluded(attempt))
+    }
+
+    async fn attempt(
+        &self,
+        session: &Session,
+        ready: &Ready,
+        control: &Control,
+    ) -> Result<Attempt, ExecError> {
+        let plan = self.planned(&session.tmp());
+        let situation =
+            Situation { root: ready.features.root, sandboxed: true, sized_mounts: ready.features.size };
+        let bounds = self.bounds(situation)?;
+        let enforced = enforced(&self.settings, &plan, ready, bounds.statuses.clone());
+        let mut gate =
+            Gate { resources: bounds.resources.clone(), proxy: self.proxy()?, serving: None, failed: None };
+        let words = match self.words(&|path| seen(&plan, path)) {
+            Ok(words) => words,
+            Err(reason) => {
+                return Ok(Attempt {
+                    outcome: Outcome::NotStarted(reason),
+                    enforced,
+                    network: Vec::new(),
+                    denials: Vec::new(),
+                    scan: None,
+                    plan,
+                });
+            }
+        };
+        let sandbox = &self.settings.sandbox;
+        let mut watch = Watch((sandbox.mode == Mode::WorkspaceWrite).then(|| {
+            Scan::before(&plan, sandbox.git, sandbox.after_run, sandbox.scan_entries, session.quarantine())
+        }));
+        let started = self.start(ready, &plan, bounds, words, control, &mut gate).await;
+        let (denials, scan) = watch.end().await;
+        let network = gate.serving.map(|serving| serving.decisions()).unwrap_or_default();
+        let outcome = match (started, gate.failed) {
+            (_, Some((stage, text))) => {
+                let remedy = remedy::set_up(&text, &Facts::gather(&ready.binary.path));
+                Outcome::SandboxFailed { stage, text, remedy }
+            }
+            (Ok(ended), None) => {
+                let message = self.said_on_stderr();
+                confined_outcome(&ended, &message, &self.command, &ready.binary)
+            }
+            (Err(error), None) => Outcome::NotStarted(NotStarted::System { reason: error.to_string() }),
+        };
+        Ok(Attempt { outcome, enforced, network, denials, scan, plan })
+    }
+
+    async fn start(
+        &self,
+        ready: &Ready,
+        plan: &Plan,
+        bounds: Bounds,
+        words: Words,
+        control: &Control,
+        gate: &mut Gate,
+    ) -> io::Result<Ended> {
+        let (streams, output) = self.streams()?;
+        let (status_read, status_write) = process::pipe()?;
+        let (block_read, block_write) = process::pipe()?;
+        let [refuse, absent] =
+            seccomp::filters(plan.refuse_unix_sockets.is_none()).map_err(io::Error::other)?;
+        let (refuse, absent) = (process::filled_pipe(refuse)?, process::filled_pipe(absent)?);
+        let descriptors = Descriptors {
+            seccomp: [process::number(&refuse), process::number(&absent)],
+            status: process::number(&status_write),
+            block: process::number(&block_read),
+            terminal: self.settings.terminal.is_some(),
+        };
+        // The loader's variables would act on bubblewrap itself: they are set inside only.
+        let (loader, environment): (Vec<_>, Vec<_>) = self
+            .environment
+            .iter()
+            .cloned()
+            .partition(|(name, _)| name.as_bytes().starts_with(b"LD_") || name == "GLIBC_TUNABLES");
+        let mut arguments = Vec::new();
+        for (name, value) in loader {
+            arguments.extend(["--setenv".into(), name, value]);
+        }
+        arguments.extend(bwrap::arguments(plan, ready.features, descriptors, &words.argv));
+        let mut keep = vec![refuse, absent, status_write, block_read];
+        keep.extend(words.script);
+        let launch = Launch {
+            program: ready.binary.path.clone(),
+            arguments,
+            environment,
+            directory: PathBuf::from("/"),
+            streams,
+            keep,
+            groups: bounds.entries,
+            resources: Vec::new(),
+            hold: Some(Hold { block: block_write, status: status_read }),
+            tree: None,
+            session: false,
+            terminal: self.settings.terminal.is_some(),
+        };
+        let ended = supervise::confined(launch, output, control, |child| gate.open(child)).await;
+        drop(bounds.leaf);
+        ended
+    }
+
+    pub(super) async fn run_unconfined(mut self, control: &Control) -> Result<Finished, ExecError> {
+        let root = rustix::process::geteuid().is_root();
+        let bounds = self.bounds(Situation { root, sandboxed: false, sized_mounts: false })?;
+        if !bounds.leaf.kills() {
+            // Orphans of the command can only be found and ended as children of this process.
+            process::adopt_orphans().map_err(ExecError::io("become the parent of orphaned processes"))?;
+        }
+        let enforced = Enforced {
+            mode: Mode::DangerFullAccess,
+            backend: Backend::None,
+            rung: None,
+            user_namespace: false,
+            pid_namespace: false,
+            nested_namespaces_disabled: false,
+            seccomp: false,
+            network: NetworkEnforced::Open,
+            unix_sockets: UnixSockets::Open,
+            reads: Reads::Everything,
+            kill: if bounds.leaf.kills() { KillStrength::ControlGroup } else { KillStrength::Subreaper },
+            limits: bounds.statuses.clone(),
+        };
+        let words = match self.words(&|path| Some(path.to_owned())) {
+            Ok(words) => words,
+            Err(reason) => return Ok(self.not_started(reason, enforced)),
+        };
+        let mark = mark();
+        self.environment.push((kill::MARK.into(), mark.clone().into()));
+        match self.start_unconfined(bounds, words, mark, control).await {
+            Ok(ended) => {
+                let outcome = match (ended.end, ended.status.map(supervise::code_or_signal)) {
+                    (End::TimedOut, _) => Outcome::TimedOut { kill_incomplete: ended.kill_incomplete },
+                    (End::Cancelled, _) => Outcome::Cancelled { kill_incomplete: ended.kill_incomplete },
+                    (End::Exited, Some(Ok(code))) => Outcome::Exited(code),
+                    (End::Exited, Some(Err(signal))) => Outcome::Signaled(signal),
+                    (End::Exited, None) => {
+                        Outcome::NotStarted(NotStarted::System { reason: "its status was lost".to_owned() })
+                    }
+                };
+                Ok(self.finished(outcome, enforced))
+            }
+            Err(error) => {
+                let program = self.program();
+                let kind = error.kind();
+                let reason = if kind == io::ErrorKind::NotFound {
+                    NotStarted::ProgramNotFound { program }
+                } else if kind == io::ErrorKind::PermissionDenied {
+                    NotStarted::NotExecutable { program, reason: error.to_string() }
+                } else {
+                    NotStarted::System { reason: error.to_string() }
+                };
+                Ok(self.not_started(reason, enforced))
+            }
+        }
+    }
+
+    async fn start_unconfined(
+        &self,
+        bounds: Bounds,
+        words: Words,
+        mark: String,
+        control: &Control,
+    ) -> io::Result<Ended> {
+        let (streams, output) = self.streams()?;
+        let launch = Launch {
+            program: words.program,
+            arguments: words.argv.into_iter().skip(1).collect(),
+            environment: self.environment.clone(),
+            directory: self.workdir.clone(),
+            streams,
+            keep: words.script.into_iter().collect(),
+            groups: bounds.entries,
+            resources: bounds.resources,
+            hold: None,
+            tree: Some(Tree::new(mark, bounds.leaf)),
+            session: true,
+            terminal: self.settings.terminal.is_some(),
+        };
+        supervise::unconfined(launch, output, control).await
+    }
+
+    /// The beginning of standard error, which a terminal gives out with everything else.
+    fn said_on_stderr(&self) -> String {
+        let captures = &self.captures;
+        let side = if self.settings.terminal.is_some() { captures.stdout() } else { captures.stderr() };
+        side.snapshot(Keep::Head).head
+    }
+
+    /// The command's standard streams, and our ends of them.
+    fn streams(&self) -> io::Result<([OwnedFd; 3], Output)> {
+        if let Some(size) = self.settings.terminal {
+            let (controller, streams) = Pty::open(size)?.split()?;
+            pty::end_input(&controller)?;
+            return Ok((streams, Output::terminal(controller, self.captures.clone())?));
+        }
+        let (out_read, out_write) = process::pipe()?;
+        let (err_read, err_write) = process::pipe()?;
+        let output = Output::new(out_read, err_read, self.captures.clone())?;
+        Ok(([process::null()?, out_write, err_write], output))
+    }
+
+    fn bounds(&self, situation: Situation) -> Result<Bounds, ExecError> {
+        let bounds = Bounds::prepare(&self.settings.limits, situation);
+        if self.settings.limits.required
+            && let Some((name, reason)) = bounds.unenforced()
+        {
+            return Err(ExecError::SandboxUnavailable {
+                stage: Stage::Limits,
+                text: format!("the limit `{name}` cannot be put in force: {reason}"),
+                remedy: "run where a control group can be made, or accept it by not setting `required`"
+                    .to_owned(),
+            });
+        }
+        Ok(bounds)
+    }
+}
+
+/// What is done while the sandbox stands and the command has not been executed yet.
+#[derive(Debug)]
+struct Gate {
+    resources: Vec<(Resource, u64)>,
+    proxy: Option<Proxy>,
+    serving: Option<Serving>,
+    failed: Option<(Stage, String)>,
+}
+
+impl Gate {
+    fn open(&mut self, child: i32) -> io::Result<()> {
+        bounds::prefer_for_oom(child);
+        let limits = bounds::set_limits(child, &self.resources);
+        self.note(Stage::Limits, limits)?;
+        if let (Some(proxy), Ok(pid)) = (self.proxy.take(), u32::try_from(child)) {
+            let serving = proxy::listen_inside(pid, proxy::PORT).and_then(|listener| proxy.serve(listener));
+            self.serving = Some(self.note(Stage::Proxy, serving)?);
+        }
+        Ok(())
+    }
+
+    fn note<T>(&mut self, stage: Stage, result: io::Result<T>) -> io::Result<T> {
+        if let Err(error) = &result {
+            self.failed = Some((stage, error.to_string()));
+        }
+        result
+    }
+}
+
+/// Where a path that a confined command would see lies on the host; `None` when it cannot see it.
+fn seen(plan: &Plan, path: &Path) -> Option<PathBuf> {
+    let clean = lexical(path);
+    let host = match (&plan.session_tmp, clean.strip_prefix("/tmp")) {
+        (Some(session), Ok(rest)) if !clean.starts_with(&plan.root) => session.join(rest),
+        _ => clean.clone(),
+    };
+    let real = std::fs::canonicalize(&host).ok()?;
+    // What a link in the private /tmp leads to is looked up as the command would see it.
+    let real_inside = match &plan.session_tmp {
+        Some(session) => {
+            real.strip_prefix(session).map_or_else(|_| real.clone(), |rest| Path::new("/tmp").join(rest))
+        }
+        None => real.clone(),
+    };
+    (plan.decide(Operation::Read, &real_inside) == Access::Allow).then_some(host)
+}
+
+fn enforced(settings: &Settings, plan: &Plan, ready: &Ready, limits: Vec<LimitStatus>) -> Enforced {
+    Enforced {
+        mode: settings.sandbox.mode,
+        backend: Backend::Bubblewrap { path: ready.binary.path.clone(), version: ready.version.clone() },
+        rung: Some(ready.features.rung),
+        user_namespace: true,
+        pid_namespace: true,
+        nested_namespaces_disabled: ready.features.rung == Rung::Full,
+        seccomp: true,
+        network: match plan.network {
+            Network::Off => NetworkEnforced::Closed,
+            Network::Domains(_) => NetworkEnforced::ProxyOnly,
+            Network::On => NetworkEnforced::Open,
+        },
+        unix_sockets: match plan.refuse_unix_sockets {
+            None => UnixSockets::OwnOnly,
+            Some(reason) => UnixSockets::Refused(reason.to_owned()),
+        },
+        reads: plan.reads,
+        kill: KillStrength::Namespace,
+        limits,
+    }
+}
+
+fn confined_outcome(ended: &Ended, message: &str, command: &Command, binary: &Binary) -> Outcome {
+    let signal = ended.status.and_then(|status: ExitStatus| supervise::code_or_signal(status).err());
+    match (ended.end, ended.reported, signal) {
+        (End::TimedOut, _, _) => Outcome::TimedOut { kill_incomplete: ended.kill_incomplete },
+        (End::Cancelled, _, _) => Outcome::Cancelled { kill_incomplete: ended.kill_incomplete },
+        (End::Exited, Some(code), _) => Outcome::Exited(code),
+        // Somebody killed the monitor: whether the command had been executed is not known.
+        (End::Exited, None, Some(signal)) => Outcome::Signaled(signal),
+        (End::Exited, None, None) => {
+            let text = message.trim().to_owned();
+            // Nothing was executed, so these words are bubblewrap's own. The last thing it does is execvp.
+            if let (Command::Argv(words), true) = (command, text.contains("execvp")) {
+                let program =
+                    words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+                return Outcome::NotStarted(NotStarted::NotExecutable { program, reason: text });
+            }
+            let remedy = remedy::set_up(&text, &Facts::gather(&binary.path));
+            Outcome::SandboxFailed { stage: Stage::SetUp, text, remedy }
+        }
+    }
+}
+
+/// A long shell command, in a file that bash reads: the path to name, and the descriptor that it needs.
+pub(super) fn script(text: &[u8]) -> io::Result<(PathBuf, OwnedFd)> {
+    let script = process::sealed_file("command", text)?;
+    Ok((PathBuf::from(format!("/dev/fd/{}", process::number(&script))), script))
+}
+
+/// Does something once the tree of a dropped run has been ended.
+pub(super) fn tidy_later(work: impl FnOnce() + Send + 'static) {
+    // In turn after the work that waits for the killed tree to be gone.
+    process::tidy_later(work);
+}
