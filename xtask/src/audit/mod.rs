@@ -1,6 +1,7 @@
 //! Audits: what the tables say against judged commands and against the programs themselves.
 
 pub mod cases;
+pub mod flags;
 
 use clap::Subcommand;
 use std::path::{Path, PathBuf};
@@ -17,12 +18,15 @@ pub struct Cli {
 enum Audit {
     /// Judge the case sets and print every line that misses.
     Cases(cases::Cli),
+    /// Compare the tables with the option lists of the installed programs.
+    Flags(flags::Cli),
 }
 
 /// Runs the audit that was asked for.
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.audit {
         Audit::Cases(cli) => cases::run(cli),
+        Audit::Flags(cli) => flags::run(&cli),
     }
 }
 

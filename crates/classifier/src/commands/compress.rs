@@ -214,7 +214,7 @@ const ZSTD_FLAGS: &[Flag] = &[
     inert(&["--no-check"]),
     inert(&["--ultra"]),
     inert(&["--fast"]).may_take(Role::Number),
-    inert(&["--adapt"]).may_take(Role::Text),
+    inert(&["--adapt"]),
     inert(&["--long"]).may_take(Role::Number),
     reads(&["--patch-from"], "reads the reference file"),
     inert(&["-T"]).may_take(Role::Number),

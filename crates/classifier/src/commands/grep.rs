@@ -54,7 +54,7 @@ pub(super) static SPEC: CommandSpec = CommandSpec {
         inert(&["-A", "--after-context"]).takes_number(),
         inert(&["-C"]).takes_number(),
         // BSD grep takes the number only after `=`: a number that is the next word counts as an operand here.
-        inert(&["--context"]).may_take(Role::Number),
+        inert(&["--context"]).may_take(Role::Number).elsewhere(),
         inert(&["--group-separator"]).takes_text(),
         inert(&["--no-group-separator"]),
         inert(&["--color", "--colour"]).may_take(Role::OneOf(&["always", "never", "auto"])),

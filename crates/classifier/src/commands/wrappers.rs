@@ -49,7 +49,7 @@ pub(super) static TIME: CommandSpec = CommandSpec {
         inert(&["-p", "--portability"]),
         inert(&["-q", "--quiet"]),
         inert(&["-v", "--verbose"]),
-        inert(&["-h", "--help"]).ends(),
+        inert(&["--help"]).ends(),
         inert(&["-V", "--version"]).ends(),
         inert(&["-l"]).elsewhere(),
     ],
