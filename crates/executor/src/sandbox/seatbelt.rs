@@ -12,7 +12,12 @@
 //! - There is no private `/tmp`: one directory may be written, and `TMPDIR` and `TMPPREFIX` must name it.
 //! - There is no private network: loopback reaches the services of this machine and is denied unless asked for.
 //!
-//! Kernel facts that no Linux machine can prove are listed in SECURITY.md.
+//! Only a Mac can prove that every operation and filter named here is known to its kernel, that the last match decides
+//! across `file-write*` and `file-write-unlink`, that `file-link` is asked about the source of a hard link, that a path
+//! below `/System/Volumes/Data` is judged under one of the two spellings denied here, and that the services allowed
+//! suffice for daily work. A mistake of the first kind makes `sandbox-exec` refuse the profile, so nothing runs; the
+//! canary tries reading, writing and the network before the first command. Hard links that existed before a run, and
+//! processes that left their session, parent and environment behind, are open on macOS.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
