@@ -557,7 +557,13 @@ impl<'j, 'a> Reader<'j, 'a> {
                         "this value may become several words, or none",
                     );
                 }
-                Some(value) => self.value(role, value, Some(flag.name())),
+                Some(value) => {
+                    if self.spec.syntax.looks_twice && value.may_begin_with('-') {
+                        let why = "begins with a dash, and this program looks for flags more than once";
+                        self.report(Code::MayBeFlag, value.span, Some(flag.name()), why);
+                    }
+                    self.value(role, value, Some(flag.name()));
+                }
             }
         }
     }

@@ -76,6 +76,9 @@ pub struct Syntax {
     /// The program sorts its words again behind `--`, where what begins with a dash may yet become a flag; such words are
     /// then held back.
     pub resorts: bool,
+    /// The program looks for flags more than once, so that a word which begins with a dash may be a flag for one look and
+    /// the value of the flag before it for the next; such values are then held back.
+    pub looks_twice: bool,
     /// A word `@file` is replaced by the options that the file holds (binutils, gcc).
     pub at_files: bool,
     /// The first word may be a bundle of flags without its dash, whose values follow in the order of the letters
@@ -99,6 +102,7 @@ impl Syntax {
         plus: false,
         double_dash: true,
         resorts: false,
+        looks_twice: false,
         at_files: false,
         bare_bundle: false,
         own: None,
@@ -131,6 +135,13 @@ impl Syntax {
     #[must_use]
     pub const fn resorts(mut self) -> Self {
         self.resorts = true;
+        self
+    }
+
+    /// The same, where a separate value that begins with a dash may be taken for a flag.
+    #[must_use]
+    pub const fn looks_twice(mut self) -> Self {
+        self.looks_twice = true;
         self
     }
 

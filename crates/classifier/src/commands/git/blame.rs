@@ -1,13 +1,13 @@
 //! `git blame` and `git annotate`
 
-use super::shared::{BASE, DIFF, HELP, REVISION, REVISIONS_AND_PATHS, rows};
-use crate::spec::{CommandSpec, Role, Syntax, inert, reads};
+use super::shared::{BASE, DIFF, HELP, REVISION, REVISIONS_AND_PATHS, WALK, rows};
+use crate::spec::{CommandSpec, Role, inert, reads};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     names: &["blame", "annotate", "pickaxe"],
     about: "shows which commit changed each line last",
     // Of two words behind `--` git puts the second before it: an old way to name a revision.
-    syntax: Syntax::GNU.numeric().resorts(),
+    syntax: WALK.resorts(),
     flags: rows!(
         &[
             inert(&["--incremental", "--no-incremental"]),

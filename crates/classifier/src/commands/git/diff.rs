@@ -1,9 +1,9 @@
 //! `git diff`, its three plumbing forms, and `git stash show`.
 
 use super::log::PRINTS_NAMES;
-use super::shared::{BASE, DIFF, HELP, REVISION, REVISIONS_AND_PATHS, rows};
+use super::shared::{BASE, DIFF, HELP, REVISION, REVISIONS_AND_PATHS, WALK, rows};
 use crate::finding::Code;
-use crate::spec::{CommandSpec, Flag, Operands, Prints, Role, Rule, Syntax, Tweak, Value, inert, waits};
+use crate::spec::{CommandSpec, Flag, Operands, Prints, Role, Rule, Tweak, Value, inert, waits};
 
 /// Names of changed files alone, without anything before them.
 const NAMES: &[Rule] = &[
@@ -14,7 +14,7 @@ const NAMES: &[Rule] = &[
 pub(super) const DIFF_PORCELAIN: CommandSpec = CommandSpec {
     names: &["diff"],
     about: "shows changes between commits, index and files",
-    syntax: Syntax::GNU.numeric(),
+    syntax: WALK,
     flags: rows!(
         &[
             inert(&["--cached", "--staged"]),
@@ -42,7 +42,7 @@ pub(super) const DIFF_PORCELAIN: CommandSpec = CommandSpec {
 pub(super) const DIFF_TREE: CommandSpec = CommandSpec {
     names: &["diff-tree"],
     about: "compares trees",
-    syntax: Syntax::GNU.numeric(),
+    syntax: WALK,
     flags: rows!(
         &[waits(&["--stdin"], "reads objects from standard input"), inert(&["--merge-base"])],
         DIFF,
@@ -63,7 +63,7 @@ const INTO_SUBMODULES: Tweak = Tweak::Refuse(
 pub(super) const DIFF_INDEX: CommandSpec = CommandSpec {
     names: &["diff-index"],
     about: "compares a tree with index or files",
-    syntax: Syntax::GNU.numeric(),
+    syntax: WALK,
     flags: rows!(&[inert(&["--cached"]), inert(&["--merge-base"])], DIFF, REVISION, HELP),
     operands: REVISIONS_AND_PATHS,
     rules: &[
@@ -77,7 +77,7 @@ pub(super) const DIFF_INDEX: CommandSpec = CommandSpec {
 pub(super) const DIFF_FILES: CommandSpec = CommandSpec {
     names: &["diff-files"],
     about: "compares index and files",
-    syntax: Syntax::GNU.numeric(),
+    syntax: WALK,
     flags: rows!(&[inert(&["--base", "--ours", "--theirs"]), inert(&["-q"])], DIFF, REVISION, HELP),
     operands: REVISIONS_AND_PATHS,
     rules: &[
@@ -116,7 +116,7 @@ const fn attached_only<const N: usize>(flags: &[Flag]) -> [Flag; N] {
 pub(super) const STASH_SHOW: CommandSpec = CommandSpec {
     names: &["show"],
     about: "shows what was stashed",
-    syntax: Syntax::GNU.numeric(),
+    syntax: WALK,
     flags: &STASH_SHOW_ATTACHED,
     operands: Operands::TEXTS,
     ..BASE

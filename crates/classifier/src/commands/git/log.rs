@@ -1,9 +1,9 @@
 //! `git log` and its like: `show`, `whatchanged`, `reflog`, `stash list`, `shortlog`, `rev-list`.
 
 use super::format;
-use super::shared::{BASE, DIFF, HELP, REVISION, REVISIONS_AND_PATHS, rows};
+use super::shared::{BASE, DIFF, HELP, REVISION, REVISIONS_AND_PATHS, WALK, rows};
 use crate::finding::Code;
-use crate::spec::{CommandSpec, Flag, Operands, Prints, Role, Rule, Syntax, Tweak, inert};
+use crate::spec::{CommandSpec, Flag, Operands, Prints, Role, Rule, Tweak, inert};
 
 /// What `log`, `show` and `whatchanged` have beside the shared options.
 const OWN: &[Flag] = &[
@@ -24,7 +24,7 @@ pub(super) const FLAGS: &[Flag] = rows!(OWN, REVISION, DIFF, HELP);
 pub(super) const LOG: CommandSpec = CommandSpec {
     names: &["log"],
     about: "shows commits",
-    syntax: Syntax::GNU.numeric(),
+    syntax: WALK,
     flags: FLAGS,
     operands: REVISIONS_AND_PATHS,
     ..BASE
@@ -41,7 +41,7 @@ const REFLOG_SHOW: CommandSpec = CommandSpec { names: &["show"], about: "shows w
 pub(super) const REFLOG: CommandSpec = CommandSpec {
     names: &["reflog"],
     about: "shows where a ref has been",
-    syntax: Syntax::GNU.numeric(),
+    syntax: WALK,
     flags: FLAGS,
     operands: REVISIONS_AND_PATHS,
     subcommands: &[
@@ -63,17 +63,13 @@ pub(super) const REFLOG: CommandSpec = CommandSpec {
 };
 
 /// `git stash list` takes a `--` away and hands the words behind it to `git log`, where they are flags again.
-pub(super) const STASH_LIST: CommandSpec = CommandSpec {
-    names: &["list"],
-    about: "lists what was stashed",
-    syntax: Syntax::GNU.numeric().resorts(),
-    ..LOG
-};
+pub(super) const STASH_LIST: CommandSpec =
+    CommandSpec { names: &["list"], about: "lists what was stashed", syntax: WALK.resorts(), ..LOG };
 
 pub(super) const SHORTLOG: CommandSpec = CommandSpec {
     names: &["shortlog"],
     about: "counts or lists commits by author",
-    syntax: Syntax::GNU.numeric(),
+    syntax: WALK,
     flags: rows!(
         &[
             inert(&["-c", "--committer", "--no-committer"]),
@@ -99,7 +95,7 @@ pub(super) const SHORTLOG: CommandSpec = CommandSpec {
 pub(super) const REV_LIST: CommandSpec = CommandSpec {
     names: &["rev-list"],
     about: "lists commits and objects",
-    syntax: Syntax::GNU.numeric(),
+    syntax: WALK,
     flags: rows!(
         &[
             inert(&["--header"]),
@@ -143,6 +139,7 @@ pub(super) const CHERRY: CommandSpec = CommandSpec {
 pub(super) const RANGE_DIFF: CommandSpec = CommandSpec {
     names: &["range-diff"],
     about: "compares two series of commits",
+    syntax: WALK,
     flags: rows!(
         &[
             inert(&["--creation-factor"]).takes_number(),

@@ -7,7 +7,7 @@
 
 use super::format;
 use crate::condition::{Condition, Conditions};
-use crate::spec::{CommandSpec, Flag, Operands, Role, inert, reads, runs, unread, waits, writes};
+use crate::spec::{CommandSpec, Flag, Operands, Role, Syntax, inert, reads, runs, unread, waits, writes};
 
 /// Git whose configuration names no program, and no pager.
 pub(super) const HARDENED: Conditions =
@@ -16,6 +16,10 @@ pub(super) const HARDENED: Conditions =
 /// A judged subcommand.
 pub(super) const BASE: CommandSpec =
     CommandSpec { checked: "git 2.47.3", conditions: HARDENED, ..CommandSpec::JUDGED };
+
+/// How the words of a revision walk are told apart. `git log` first takes out the flags that it alone has, wherever they
+/// stand, and what is left is read anew: `git log --author -q -S --output=x` writes `x`, for `--author` then takes `-S`.
+pub(super) const WALK: Syntax = Syntax::GNU.numeric().looks_twice();
 
 /// Revisions and paths in any order, then paths behind `--`.
 pub(super) const REVISIONS_AND_PATHS: Operands = Operands::all(Role::Revision).behind(Role::ReadPath);
@@ -60,16 +64,15 @@ pub(super) const fn join<const N: usize>(parts: &[&[Flag]]) -> [Flag; N] {
 }
 
 /// Every subcommand.
-pub(super) const HELP: &[Flag] = &[
-    runs(&["--help"], "opens the manual page in a viewer"),
-    inert(&["-h"]).ends(),
-    // Words after it that begin with a dash are operands; here they are held back all the same.
-    inert(&["--end-of-options"]),
-];
+pub(super) const HELP: &[Flag] =
+    &[runs(&["--help"], "opens the manual page in a viewer"), inert(&["-h"]).ends(), END];
 
 /// The same where `-h` means something else.
-pub(super) const HELP_LONG: &[Flag] =
-    &[runs(&["--help"], "opens the manual page in a viewer"), inert(&["--end-of-options"])];
+pub(super) const HELP_LONG: &[Flag] = &[runs(&["--help"], "opens the manual page in a viewer"), END];
+
+/// Every word behind it is an operand.
+const END: Flag =
+    unread(&["--end-of-options"], "makes operands of what looks like flags, which is not followed");
 
 pub(super) const COLOR: Flag =
     inert(&["--color"]).may_take(Role::OneOf(&["always", "never", "auto", "true", "false"]));
