@@ -624,7 +624,15 @@ impl Gate {
                 .iter()
                 .filter(|ruling| ruling.act == Act::Exec)
                 .all(|ruling| ruling.rule.is_some() && ruling.effect == Effect::Allow);
-        let mut decision = if let Some(ruling) = by_rule(Effect::Deny) {
+        let only_in_sandbox = rulings.iter().any(|ruling| ruling.only_in_sandbox);
+        let mut decision = if only_in_sandbox && self.mode() != SandboxMode::ReadOnly {
+            // Contract H4.
+            Decision::deny(
+                Source::Rule,
+                DecisionCode::PermissionDenied,
+                "this program can run anything, and is allowed only in the read_only sandbox",
+            )
+        } else if let Some(ruling) = by_rule(Effect::Deny) {
             let mut decision =
                 Decision::deny(Source::Rule, DecisionCode::PermissionDenied, ruling.to_string());
             decision.ruling = Some(ruling.clone());
@@ -656,7 +664,7 @@ impl Gate {
                 DecisionCode::PermissionDenied,
                 "not known to be read-only, and this is a read_only run",
             )
-        } else if commands.incomplete
+        } else if (commands.incomplete || commands.interprets)
             && self.approval() == ApprovalPolicy::Never
             && self.has_strict_exec_rules()
         {

@@ -16,9 +16,10 @@ pub struct Commands {
     /// Wrappers that only run what follows them, and other readings of a wrapper's words: a rule that denies or asks
     /// counts for these, a rule that allows is not needed.
     pub possible: Vec<Vec<String>>,
-    /// Whether there may be others: text that is not understood, a program whose name is not known, an interpreter
-    /// that is given a script.
+    /// Whether there may be others: text that is not understood, or a program whose name is not known.
     pub incomplete: bool,
+    /// Whether one of them is given a script, in which anything may stand.
+    pub interprets: bool,
 }
 
 /// All commands of a command line.
@@ -59,7 +60,7 @@ fn add(argv: Vec<String>, found: &mut Commands, depth: u8) {
     match program {
         "bash" | "sh" | "dash" | "zsh" | "ksh" | "fish" | "ash" | "busybox" => match script_of_shell(rest) {
             Some(script) => collect(script, found, depth - 1),
-            None => found.incomplete = true,
+            None => found.interprets = true,
         },
         "eval" => collect(&rest.join(" "), found, depth - 1),
         "env" | "sudo" | "doas" | "nohup" | "setsid" | "nice" | "ionice" | "timeout" | "stdbuf"
@@ -99,9 +100,15 @@ fn add(argv: Vec<String>, found: &mut Commands, depth: u8) {
                 }
             }
         }
+        // They fetch and run a package that is called like the first operand.
+        "npx" | "uvx" | "pipx" => {
+            found.interprets = true;
+            let begins = rest.iter().position(|word| !word.starts_with('-')).unwrap_or(rest.len());
+            found.possible.push(rest.get(begins..).unwrap_or(&[]).to_vec());
+        }
         "." | "source" | "python" | "python3" | "node" | "perl" | "ruby" | "php" | "lua" | "awk" | "gawk"
         | "make" | "ssh" | "docker" | "kubectl" | "tclsh" | "osascript" | "deno" | "bun" => {
-            found.incomplete = true;
+            found.interprets = true;
         }
         _ => {}
     }
@@ -163,7 +170,8 @@ mod tests {
         for line in
             ["ls >(rm x)", "$x y", "python3 -c 'import os'", "bash script.sh", "source x", "f() { rm x; }; f"]
         {
-            assert!(commands(line).incomplete, "{line}");
+            let found = commands(line);
+            assert!(found.incomplete || found.interprets, "{line}");
         }
         assert!(!commands("ls -la && cat a").incomplete);
     }
