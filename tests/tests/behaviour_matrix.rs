@@ -119,6 +119,7 @@ fn the_timeout_has_a_range_and_a_ceiling() {
 #[test]
 fn secrets_of_the_parent_reach_nothing() {
     // contract: S19
+    // promise: 10
     let project = Project::new();
     let ran: Ran = project
         .command([
@@ -178,6 +179,7 @@ fn oversized_output_is_cut_and_says_so() {
 #[test]
 fn the_per_call_timeout_kills_and_keeps_the_tail() {
     // contract: S3, S23, S28
+    // promise: 9
     let project = Project::new();
     let options = ["--sandbox", "workspace_write", "--approval", "never", "--timeout-ms", "1000"];
     let mark = format!("{}", 4_000_000 + std::process::id());
@@ -207,6 +209,7 @@ fn the_shell_is_bash_and_standard_input_is_empty() {
 #[test]
 fn a_missing_sandbox_refuses_to_run() {
     // contract: S25
+    // promise: 7
     let project = Project::new();
     // A PATH without bwrap does not matter: only fixed places and vetted entries are looked at. What does is a machine
     // without it, which the executor's own tests make.
@@ -222,6 +225,7 @@ fn a_missing_sandbox_refuses_to_run() {
 #[test]
 fn protected_paths_stay_read_only() {
     // contract: S26
+    // promise: 8
     let project = Project::new();
     project.write(".vscode/tasks.json", "{}\n");
     project.write(".env", "SECRET=1\n");

@@ -300,6 +300,7 @@ fn codex_answers_satisfy_its_own_schemas() {
 
 #[test]
 fn nonsense_is_never_allowed() {
+    // promise: 11
     // contract: X6
     let project = Project::new();
     let huge = format!("{{\"command\":\"{}\"}}", "x".repeat(9 * 1024 * 1024));

@@ -65,8 +65,7 @@ fn add(argv: Vec<String>, found: &mut Commands, depth: u8) {
         "eval" => collect(&rest.join(" "), found, depth - 1),
         "env" | "sudo" | "doas" | "nohup" | "setsid" | "nice" | "ionice" | "timeout" | "stdbuf"
         | "command" | "exec" | "builtin" | "time" | "watch" | "chroot" | "unshare" | "runuser" | "su"
-        | "strace" | "ltrace" | "flock" | "xargs" | "parallel" | "caffeinate" | "systemd-run" | "npx"
-        | "uvx" | "pipx" => {
+        | "strace" | "ltrace" | "flock" | "xargs" | "parallel" | "caffeinate" | "systemd-run" => {
             // Where the inner command begins depends on the wrapper's own flags: every word that may begin it counts.
             let number = |word: &str| {
                 word.trim_end_matches(['s', 'm', 'h', 'd']).bytes().all(|b| b.is_ascii_digit() || b == b'.')
