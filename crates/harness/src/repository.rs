@@ -39,13 +39,15 @@ pub(crate) fn hardened(
             // Git fails before it looks at any configuration.
             continue;
         }
-        let listed = git.run(&directory, &["config", "--list", "-z", "--includes"])?;
-        let Some(places) = git.places(&directory)? else {
+        let listed = git.run(&directory, &["config", "--list", "-z", "--includes"], &[])?;
+        // Whatever is asked of git next may read the index, which starts a file system monitor.
+        let hardening = harden(&listed, b"");
+        let hardened = hardening.environment.as_slice();
+        let Some(places) = git.places(&directory, hardened)? else {
             // No repository: only the user's own configuration counts.
             config.extend(listed);
             continue;
         };
-        let hardening = harden(&listed, b"");
         let top = places.top.unwrap_or_else(|| directory.clone());
         reads.extend(hardening.reads.iter().map(|path| top.join(path)));
         if let Some(work_tree) = &hardening.work_tree {
@@ -58,16 +60,13 @@ pub(crate) fn hardened(
         }
         config.extend(listed);
         if top.join(".gitmodules").symlink_metadata().is_ok() {
-            modules.extend(
-                git.run(&top, &["config", "--list", "-z", "--no-includes", "--file", ".gitmodules"])?,
-            );
+            let args = ["config", "--list", "-z", "--no-includes", "--file", ".gitmodules"];
+            modules.extend(git.run(&top, &args, hardened)?);
         } else {
             for blob in [":.gitmodules", "HEAD:.gitmodules"] {
                 // Absent is the usual case, and git says so by failing.
-                modules.extend(
-                    git.run(&top, &["config", "--list", "-z", "--no-includes", "--blob", blob])
-                        .unwrap_or_default(),
-                );
+                let args = ["config", "--list", "-z", "--no-includes", "--blob", blob];
+                modules.extend(git.run(&top, &args, hardened).unwrap_or_default());
             }
         }
     }
@@ -104,28 +103,28 @@ impl Git {
             .find(|program| program.is_file())
             .ok_or("git is not installed")?;
         let git = Self { program, path };
-        let version = git.run(Path::new("/"), &["version"])?;
+        let version = git.run(Path::new("/"), &["version"], &[])?;
         let version = String::from_utf8_lossy(&version);
         if supported(&version) { Ok(git) } else { Err(format!("{} is too old", version.trim())) }
     }
 
     /// The places of the repository around `directory`; none when there is no repository.
-    fn places(&self, directory: &Path) -> Result<Option<Places>, String> {
+    fn places(&self, directory: &Path, hardened: &[(String, String)]) -> Result<Option<Places>, String> {
         let args = ["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir"];
-        let Ok(listed) = self.run(directory, &args) else { return Ok(None) };
+        let Ok(listed) = self.run(directory, &args, hardened) else { return Ok(None) };
         let text = String::from_utf8(listed).map_err(|_| "the repository's path is not UTF-8".to_owned())?;
         let mut lines = text.lines();
         let (Some(git_dir), Some(common_dir)) = (lines.next(), lines.next()) else { return Ok(None) };
         let top = self
-            .run(directory, &["rev-parse", "--path-format=absolute", "--show-toplevel"])
+            .run(directory, &["rev-parse", "--path-format=absolute", "--show-toplevel"], hardened)
             .ok()
             .and_then(|top| String::from_utf8(top).ok())
             .map(|top| PathBuf::from(top.trim_end_matches('\n')));
         Ok(Some(Places { git_dir: git_dir.into(), common_dir: common_dir.into(), top }))
     }
 
-    /// What git prints, under the fixed part of the hardening.
-    fn run(&self, directory: &Path, args: &[&str]) -> Result<Vec<u8>, String> {
+    /// What git prints, under the fixed part of the hardening and what more of it is known already.
+    fn run(&self, directory: &Path, args: &[&str], hardened: &[(String, String)]) -> Result<Vec<u8>, String> {
         let mut command = Command::new(&self.program);
         command
             .args(args)
@@ -133,6 +132,7 @@ impl Git {
             .env_clear()
             .env("PATH", &self.path)
             .envs(FIXED.iter().copied())
+            .envs(hardened.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
