@@ -9,6 +9,7 @@ pub mod gate;
 pub mod hook;
 pub mod present;
 mod provide;
+pub mod redact;
 mod repository;
 pub mod resolve;
 pub mod session;

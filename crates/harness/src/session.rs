@@ -41,6 +41,18 @@ pub trait Recorder: Send + Sync {
         answer: &Answer,
     ) -> Result<(), RecordError>;
 
+    /// Writes down what was decided again after an approver said yes, about the action as it is by then.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written; then nothing is run.
+    fn decided_again(
+        &self,
+        record: RecordId,
+        request: &Request,
+        decision: &Decision,
+    ) -> Result<(), RecordError>;
+
     /// Writes down how the run ended.
     ///
     /// # Errors

@@ -2,6 +2,8 @@
 //!
 //! A breaking change of any of these raises [`SCHEMA_VERSION`].
 
+pub mod trace;
+
 use crate::gate::{Decision, DecisionCode, Request};
 use crate::present;
 use crate::session::Reply;

@@ -5,6 +5,7 @@ mod classify;
 mod decide;
 mod doctor;
 mod hook;
+mod log;
 mod place;
 mod run;
 
@@ -30,6 +31,7 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     Hook(hook::HookArgs),
     AllowOnce(hook::AllowOnceArgs),
+    Log(log::LogArgs),
 }
 
 /// Runs the program with the process's own arguments.
@@ -45,6 +47,7 @@ pub fn main() -> ExitCode {
         // Its exit codes are the agent's.
         Command::Hook(args) => return hook::hook(&args),
         Command::AllowOnce(args) => hook::allow_once(&args),
+        Command::Log(args) => log::log(&args),
     };
     exit.into()
 }

@@ -4,12 +4,17 @@
 //! [`Store::verify`]. A row that is completed later (a step gets its result) has a later link with its new content. What
 //! a chain alone cannot show is that its end was cut off: keep [`Verified::head`] elsewhere for that.
 
+mod prune;
+mod query;
 mod record;
 mod verify;
 
+pub use prune::{Pruned, Retention};
+pub use query::{Filter, Which};
 pub use record::{RunInfo, RunRecorder};
 pub use verify::{Fault, Verified};
 
+use crate::redact::Redactor;
 use crate::session::RecordError;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, types::ValueRef};
 use serde_json::{Map, Value};
@@ -22,7 +27,9 @@ use std::time::Duration;
 /// How long a writer waits for the others.
 const BUSY: Duration = Duration::from_secs(15);
 /// The schema's version in the file, written by this program.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
+/// What leads from each version to the next; the first makes the tables of a new file.
+const MIGRATIONS: [&str; 2] = [include_str!("schema.sql"), include_str!("schema-2.sql")];
 /// Written into the file so that another program's database is not taken for a trace ("cmdg").
 const APPLICATION_ID: i64 = 0x636d_6467;
 /// The hash before the first link.
@@ -33,16 +40,17 @@ const GENESIS: &str = "000000000000000000000000000000000000000000000000000000000
 pub struct Store {
     path: PathBuf,
     connection: Mutex<Connection>,
+    redactor: Redactor,
 }
 
 /// Why the trace cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The directory of the trace cannot be made.
-    #[error("cannot make the directory {path} for the trace: {source}; pass another with --trace")]
+    /// The trace or its directory cannot be made.
+    #[error("cannot make {path} for the trace: {source}; pass another place with --trace")]
     Directory {
-        /// The directory.
+        /// The file or directory.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
@@ -64,6 +72,16 @@ pub enum StoreError {
         path: PathBuf,
         /// Its schema.
         found: i64,
+    },
+    /// Something in the trace is not as it was written, and removing rows would hide it.
+    #[error(
+        "{path} has {faults} faults (`harness log verify` lists them), and nothing was removed; keep a copy of it"
+    )]
+    Faulty {
+        /// The file.
+        path: PathBuf,
+        /// How many.
+        faults: usize,
     },
     /// SQLite failed.
     #[error("the trace {path} cannot be used: {source}; {remedy}")]
@@ -95,13 +113,24 @@ impl Store {
             std::fs::create_dir_all(directory)
                 .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?;
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        make_private(&path).map_err(|source| StoreError::Directory { path: path.clone(), source })?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection =
             Connection::open_with_flags(&path, flags).map_err(|source| sqlite(&path, source))?;
         prepare(&mut connection, &path)?;
-        Ok(Self { path, connection: Mutex::new(connection) })
+        Ok(Self { path, connection: Mutex::new(connection), redactor: Redactor::from_environment() })
+    }
+
+    /// The same with another list of secrets than those of this process's environment.
+    #[must_use]
+    pub fn with_redactor(mut self, redactor: Redactor) -> Self {
+        self.redactor = redactor;
+        self
+    }
+
+    /// What takes secrets out of everything that is written.
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 
     /// The file.
@@ -159,12 +188,26 @@ fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     if version > VERSION {
         return Err(StoreError::Newer { path: path.to_path_buf(), found: version });
     }
-    if version == 0 {
-        transaction.execute_batch(include_str!("schema.sql")).map_err(failed)?;
+    let done = usize::try_from(version).unwrap_or(0);
+    for migration in MIGRATIONS.iter().skip(done) {
+        transaction.execute_batch(migration).map_err(failed)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
     transaction.pragma_update(None, "user_version", VERSION).map_err(failed)?;
     transaction.commit().map_err(failed)
+}
+
+/// Makes the file where there is none, for its owner alone. An existing one is not touched.
+fn make_private(path: &Path) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(_) => Ok(()),
+        Err(_) if path.exists() => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 fn sqlite(path: &Path, source: rusqlite::Error) -> StoreError {
@@ -205,16 +248,19 @@ fn hex(bytes: impl AsRef<[u8]>) -> String {
 }
 
 /// The tables whose rows are linked.
-const LINKED: [&str; 4] = ["runs", "steps", "policy_events", "sandbox_events"];
+const LINKED: [&str; 6] =
+    ["runs", "steps", "policy_events", "sandbox_events", "pending_approvals", "prunings"];
 
-/// A row as JSON, its columns in the order of the schema.
+/// A row as JSON, its columns in the order of their names, whichever kind of map `serde_json` was built with.
 fn row_json(connection: &Connection, table: &str, id: i64) -> rusqlite::Result<Option<String>> {
     let mut statement = connection.prepare_cached(&format!("SELECT * FROM {table} WHERE id = ?1"))?;
     let names: Vec<String> = statement.column_names().map(ToOwned::to_owned).collect();
     let mut rows = statement.query([id])?;
     let Some(row) = rows.next()? else { return Ok(None) };
+    let mut columns: Vec<(usize, String)> = names.into_iter().enumerate().collect();
+    columns.sort_by(|a, b| a.1.cmp(&b.1));
     let mut object = Map::new();
-    for (at, name) in names.into_iter().enumerate() {
+    for (at, name) in columns {
         let value = match row.get_ref(at)? {
             ValueRef::Null => Value::Null,
             ValueRef::Integer(number) => Value::from(number),
@@ -248,3 +294,6 @@ fn link(transaction: &Transaction<'_>, table: &str, id: i64) -> rusqlite::Result
 fn link_hash(before: &str, table: &str, id: i64, content: &str) -> String {
     hex(Sha256::digest(format!("{before}\n{table}\n{id}\n{content}")))
 }
+
+#[cfg(test)]
+mod tests;

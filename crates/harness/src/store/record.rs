@@ -44,7 +44,14 @@ impl Store {
                 .prepare_cached(
                     "INSERT INTO runs (started_at, kind, goal, root, sandbox, approval) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                 )?
-                .execute(params![now(), info.kind, info.goal, info.root, info.sandbox, info.approval])?;
+                .execute(params![
+                    now(),
+                    info.kind,
+                    info.goal.as_deref().map(|goal| self.redactor.text(goal)),
+                    info.root,
+                    info.sandbox,
+                    info.approval,
+                ])?;
             let run = transaction.last_insert_rowid();
             link(transaction, "runs", run)?;
             Ok(run)
@@ -79,14 +86,49 @@ impl RunRecorder<'_> {
         step: i64,
         kind: &str,
         backend: Option<&str>,
-        detail: &Value,
+        detail: Value,
     ) -> rusqlite::Result<()> {
         transaction
             .prepare_cached(
                 "INSERT INTO sandbox_events (run_id, step_id, at, kind, backend, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?
-            .execute(params![self.run, step, now(), kind, backend, detail.to_string()])?;
+            .execute(params![self.run, step, now(), kind, backend, self.store.redactor.value(detail).to_string()])?;
         link(transaction, "sandbox_events", transaction.last_insert_rowid())
+    }
+
+    fn policy_event(
+        &self,
+        transaction: &Transaction<'_>,
+        step: i64,
+        request: &Request,
+        decision: &Decision,
+        event: &Event<'_>,
+    ) -> rusqlite::Result<()> {
+        let ruling = decision.ruling.as_ref();
+        let act = ruling.map_or(request.action.act(), |ruling| ruling.act);
+        let target = match ruling {
+            Some(ruling) if !ruling.target.is_empty() => ruling.target.clone(),
+            Some(_) | None => request.action.text().into_owned(),
+        };
+        transaction
+            .prepare_cached(
+                "INSERT INTO policy_events (run_id, step_id, at, kind, act, target, effect, rule, layer, source, reason)
+                 VALUES (:run, :step, :at, :kind, :act, :target, :effect, :rule, :layer, :source, :reason)",
+            )?
+            .execute(named_params! {
+                ":run": self.run,
+                ":step": step,
+                ":at": now(),
+                ":kind": event.kind,
+                ":act": act.as_str(),
+                ":target": self.store.redactor.text(&target),
+                ":effect": event.effect,
+                ":rule": decision.rule(),
+                ":layer": decision.layer(),
+                ":source": event.source,
+                ":reason": self.store.redactor.text(event.reason),
+            })?;
+        link(transaction, "policy_events", transaction.last_insert_rowid())
     }
 }
 
@@ -103,7 +145,7 @@ impl Recorder for RunRecorder<'_> {
                     ":run": self.run,
                     ":at": now(),
                     ":tool": tool_of(&request.action),
-                    ":call": call_of(request).to_string(),
+                    ":call": self.store.redactor.value(call_of(request)).to_string(),
                     ":effect": decision.effect.as_str(),
                     ":source": decision.source.as_str(),
                     ":code": decision.code.map(DecisionCode::as_str),
@@ -111,9 +153,8 @@ impl Recorder for RunRecorder<'_> {
                 })?;
             let step = transaction.last_insert_rowid();
             link(transaction, "steps", step)?;
-            policy_event(
+            self.policy_event(
                 transaction,
-                self.run,
                 step,
                 request,
                 decision,
@@ -146,7 +187,24 @@ impl Recorder for RunRecorder<'_> {
         };
         let event = Event { kind: "answer", effect, source: "approver", reason: &reason };
         self.store
-            .write(|transaction| policy_event(transaction, self.run, record.0, request, decision, &event))?;
+            .write(|transaction| self.policy_event(transaction, record.0, request, decision, &event))?;
+        Ok(())
+    }
+
+    fn decided_again(
+        &self,
+        record: RecordId,
+        request: &Request,
+        decision: &Decision,
+    ) -> Result<(), RecordError> {
+        let event = Event {
+            kind: "again",
+            effect: decision.effect.as_str(),
+            source: decision.source.as_str(),
+            reason: &decision.reason,
+        };
+        self.store
+            .write(|transaction| self.policy_event(transaction, record.0, request, decision, &event))?;
         Ok(())
     }
 
@@ -159,7 +217,7 @@ impl Recorder for RunRecorder<'_> {
         self.store.write(|transaction| {
             transaction
                 .prepare_cached("UPDATE steps SET result = ?2, ended_at = ?3 WHERE id = ?1")?
-                .execute(params![record.0, result_of(end).to_string(), now()])?;
+                .execute(params![record.0, self.store.redactor.value(result_of(end)).to_string(), now()])?;
             link(transaction, "steps", record.0)?;
             match end {
                 Ok(finished) => {
@@ -174,7 +232,7 @@ impl Recorder for RunRecorder<'_> {
                         "network": format!("{:?}", enforced.network),
                         "reads": format!("{:?}", enforced.reads),
                     });
-                    self.sandbox_event(transaction, record.0, "enforced", Some(&backend), &detail)?;
+                    self.sandbox_event(transaction, record.0, "enforced", Some(&backend), detail)?;
                     for denial in &finished.denials {
                         let detail = json!({
                             "operation": format!("{:?}", denial.operation),
@@ -183,7 +241,7 @@ impl Recorder for RunRecorder<'_> {
                             "reverted": denial.reverted,
                             "evidence": denial.evidence,
                         });
-                        self.sandbox_event(transaction, record.0, "denial", Some(&backend), &detail)?;
+                        self.sandbox_event(transaction, record.0, "denial", Some(&backend), detail)?;
                     }
                 }
                 Err(error) => {
@@ -192,7 +250,7 @@ impl Recorder for RunRecorder<'_> {
                         record.0,
                         "failed",
                         None,
-                        &json!({ "error": error.to_string() }),
+                        json!({ "error": error.to_string() }),
                     )?;
                 }
             }
@@ -202,47 +260,12 @@ impl Recorder for RunRecorder<'_> {
     }
 }
 
-/// What differs between the two kinds of policy events.
+/// What differs between the kinds of policy events.
 struct Event<'a> {
     kind: &'a str,
     effect: &'a str,
     source: &'a str,
     reason: &'a str,
-}
-
-fn policy_event(
-    transaction: &Transaction<'_>,
-    run: i64,
-    step: i64,
-    request: &Request,
-    decision: &Decision,
-    event: &Event<'_>,
-) -> rusqlite::Result<()> {
-    let ruling = decision.ruling.as_ref();
-    let act = ruling.map_or(request.action.act(), |ruling| ruling.act);
-    let target = match ruling {
-        Some(ruling) if !ruling.target.is_empty() => ruling.target.clone(),
-        Some(_) | None => request.action.text().into_owned(),
-    };
-    transaction
-        .prepare_cached(
-            "INSERT INTO policy_events (run_id, step_id, at, kind, act, target, effect, rule, layer, source, reason)
-             VALUES (:run, :step, :at, :kind, :act, :target, :effect, :rule, :layer, :source, :reason)",
-        )?
-        .execute(named_params! {
-            ":run": run,
-            ":step": step,
-            ":at": now(),
-            ":kind": event.kind,
-            ":act": act.as_str(),
-            ":target": target,
-            ":effect": event.effect,
-            ":rule": decision.rule(),
-            ":layer": decision.layer(),
-            ":source": event.source,
-            ":reason": event.reason,
-        })?;
-    link(transaction, "policy_events", transaction.last_insert_rowid())
 }
 
 const fn tool_of(action: &Action) -> &'static str {

@@ -1,6 +1,7 @@
 //! Finds rows that were changed, removed, added or reordered.
 
 use super::{GENESIS, LINKED, Store, StoreError, hex, link_hash, row_json, sqlite};
+use rusqlite::Connection;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -37,6 +38,11 @@ pub enum Fault {
         /// Its number.
         id: i64,
     },
+    /// SQLite itself finds the file damaged.
+    Damaged {
+        /// What it says.
+        what: String,
+    },
     /// The row was added without a link.
     Added {
         /// Its table.
@@ -46,6 +52,36 @@ pub enum Fault {
     },
 }
 
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::BrokenLink { seq } => {
+                write!(
+                    f,
+                    "link {seq} does not follow from the one before: a link was changed, removed or reordered"
+                )
+            }
+            Self::Changed { table, id } => write!(f, "row {id} of {table} is not what was written"),
+            Self::Removed { table, id } => write!(f, "row {id} of {table} was removed"),
+            Self::Added { table, id } => write!(f, "row {id} of {table} was added by something else"),
+            Self::Damaged { what } => write!(f, "the database is damaged: {what}"),
+        }
+    }
+}
+
+impl Fault {
+    /// The stable name of the kind.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::BrokenLink { .. } => "broken_link",
+            Self::Changed { .. } => "changed",
+            Self::Removed { .. } => "removed",
+            Self::Added { .. } => "added",
+            Self::Damaged { .. } => "damaged",
+        }
+    }
+}
+
 impl Store {
     /// Checks every link and every row.
     ///
@@ -53,54 +89,68 @@ impl Store {
     ///
     /// When the trace cannot be read. What is wrong in it is in [`Verified::faults`].
     pub fn verify(&self) -> Result<Verified, StoreError> {
-        self.check_chain().map_err(|source| sqlite(self.path(), source))
-    }
-
-    fn check_chain(&self) -> rusqlite::Result<Verified> {
         let mut connection = self.connection();
         // One snapshot for all of it, while others go on writing.
-        let connection = connection.transaction()?;
-        let mut faults = Vec::new();
-        let mut latest: BTreeMap<(String, i64), String> = BTreeMap::new();
-        let mut before = GENESIS.to_owned();
-        let mut expected_seq = 1_i64;
-        let mut links = 0;
-        let mut statement =
-            connection.prepare("SELECT seq, tbl, row_id, content, hash FROM chain ORDER BY seq")?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let (seq, table, id): (i64, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            let (content, hash): (String, String) = (row.get(3)?, row.get(4)?);
-            if seq != expected_seq || hash != link_hash(&before, &table, id, &content) {
-                faults.push(Fault::BrokenLink { seq });
-            }
-            expected_seq = seq.saturating_add(1);
-            before = hash;
-            links += 1;
-            latest.insert((table, id), content);
-        }
-        for ((table, id), content) in &latest {
-            if !LINKED.contains(&table.as_str()) {
-                continue;
-            }
-            match row_json(&connection, table, *id)? {
-                None => faults.push(Fault::Removed { table: table.clone(), id: *id }),
-                Some(json) if hex(Sha256::digest(&json)) != *content => {
-                    faults.push(Fault::Changed { table: table.clone(), id: *id });
-                }
-                Some(_) => {}
-            }
-        }
-        for table in LINKED {
-            let mut statement = connection.prepare(&format!("SELECT id FROM {table} ORDER BY id"))?;
-            let ids = statement.query_map([], |row| row.get::<_, i64>(0))?;
-            for id in ids {
-                let id = id?;
-                if !latest.contains_key(&(table.to_owned(), id)) {
-                    faults.push(Fault::Added { table: table.to_owned(), id });
-                }
-            }
-        }
-        Ok(Verified { links, head: before, faults })
+        let snapshot = connection.transaction();
+        snapshot.and_then(|snapshot| check_chain(&snapshot)).map_err(|source| sqlite(self.path(), source))
     }
+}
+
+/// Checks every link and every row as this connection sees them.
+pub(super) fn check_chain(connection: &Connection) -> rusqlite::Result<Verified> {
+    let mut faults = Vec::new();
+    let mut latest: BTreeMap<(String, i64), String> = BTreeMap::new();
+    // Where links were removed because of their age, the chain goes on from the last removed one.
+    let pruned =
+        connection.query_row("SELECT seq, hash FROM prunings ORDER BY seq DESC LIMIT 1", [], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+        });
+    let (last_removed, mut before) = match pruned {
+        Ok(pruned) => pruned,
+        Err(rusqlite::Error::QueryReturnedNoRows) => (0, GENESIS.to_owned()),
+        Err(error) => return Err(error),
+    };
+    let mut expected_seq = last_removed.saturating_add(1);
+    let mut links = 0;
+    let mut statement =
+        connection.prepare("SELECT seq, tbl, row_id, content, hash FROM chain ORDER BY seq")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (seq, table, id): (i64, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let (content, hash): (String, String) = (row.get(3)?, row.get(4)?);
+        if seq != expected_seq || hash != link_hash(&before, &table, id, &content) {
+            faults.push(Fault::BrokenLink { seq });
+        }
+        expected_seq = seq.saturating_add(1);
+        before = hash;
+        links += 1;
+        latest.insert((table, id), content);
+    }
+    for ((table, id), content) in &latest {
+        if !LINKED.contains(&table.as_str()) {
+            continue;
+        }
+        match row_json(connection, table, *id)? {
+            None => faults.push(Fault::Removed { table: table.clone(), id: *id }),
+            Some(json) if hex(Sha256::digest(&json)) != *content => {
+                faults.push(Fault::Changed { table: table.clone(), id: *id });
+            }
+            Some(_) => {}
+        }
+    }
+    for table in LINKED {
+        let mut statement = connection.prepare(&format!("SELECT id FROM {table} ORDER BY id"))?;
+        let ids = statement.query_map([], |row| row.get::<_, i64>(0))?;
+        for id in ids {
+            let id = id?;
+            if !latest.contains_key(&(table.to_owned(), id)) {
+                faults.push(Fault::Added { table: table.to_owned(), id });
+            }
+        }
+    }
+    let damage: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if damage != "ok" {
+        faults.push(Fault::Damaged { what: damage });
+    }
+    Ok(Verified { links, head: before, faults })
 }

@@ -1,0 +1,263 @@
+use super::*;
+use crate::approve::Answer;
+use crate::gate::{Decision, Gate, Request};
+use crate::session::Recorder;
+use cmdgate_policy::{Effect, Policy};
+use std::fs;
+
+const INFO: RunInfo = RunInfo {
+    kind: "command",
+    goal: None,
+    root: String::new(),
+    sandbox: "read_only",
+    approval: "on_request",
+};
+
+fn decide(command: &str) -> (Request, Decision) {
+    let root = tempfile::tempdir().unwrap();
+    let policy = Policy::default().layer("test").deny_exec("rm").ask_exec("npm **");
+    let gate = Gate::new(root.path(), policy.clone(), policy.settings()).unwrap();
+    let request = Request::shell(command);
+    let decision = gate.decide(&request);
+    (request, decision)
+}
+
+fn record(store: &Store, commands: &[&str]) -> i64 {
+    let run = store.begin(&INFO).unwrap();
+    for command in commands {
+        let (request, decision) = decide(command);
+        let step = run.decided(&request, &decision).unwrap();
+        if decision.effect == Effect::Ask {
+            run.answered(step, &request, &decision, &Answer::Deny { reason: "not today".into() }).unwrap();
+        }
+    }
+    run.finish("done").unwrap();
+    run.run()
+}
+
+fn set_time(store: &Store, run: i64, at: &str) {
+    // As if it had been recorded then: the row and a link for it.
+    store
+        .write(|transaction| {
+            transaction.execute("UPDATE runs SET started_at = ?2 WHERE id = ?1", (run, at))?;
+            link(transaction, "runs", run)
+        })
+        .unwrap();
+}
+
+fn faults(store: &Store) -> Vec<&'static str> {
+    store.verify().unwrap().faults.iter().map(Fault::kind).collect()
+}
+
+#[test]
+fn what_was_refused_ran_and_asked_is_one_query_each() {
+    // contract: P12
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path().join("trace.db")).unwrap();
+    let run = record(&store, &["ls", "rm x", "npm test"]);
+    let commands = |which| {
+        let filter = Filter { which, ..Filter::default() };
+        store.steps(&filter).unwrap().into_iter().map(|step| (step.command, step.status)).collect::<Vec<_>>()
+    };
+    let pair = |command: &str, status| (command.to_owned(), status);
+    assert_eq!(
+        commands(None),
+        [pair("ls", "allowed"), pair("rm x", "denied"), pair("npm test", "denied")],
+        "allowed actions are recorded too"
+    );
+    assert_eq!(commands(Some(Which::Refused)), [pair("rm x", "denied"), pair("npm test", "denied")]);
+    assert_eq!(commands(Some(Which::Asked)), [pair("npm test", "denied")]);
+    assert_eq!(commands(Some(Which::Ran)), []);
+    let refused = store.steps(&Filter { which: Some(Which::Refused), run: Some(run), ..Filter::default() });
+    let step = refused.unwrap().remove(0);
+    assert_eq!((step.rule.as_deref(), step.layer.as_deref()), (Some("rm"), Some("test")));
+    let detail = store.step(step.id).unwrap().unwrap();
+    assert_eq!(detail.policy_events[0]["act"], "exec");
+    assert!(store.step(99).unwrap().is_none());
+    let later = Filter { since: Some(jiff::Timestamp::MAX), ..Filter::default() };
+    assert!(store.steps(&later).unwrap().is_empty());
+}
+
+#[test]
+fn changed_removed_added_and_reordered_rows_are_found() {
+    // contract: P12
+    for (harm, expected) in [
+        ("UPDATE steps SET effect = 'allow' WHERE id = 2", "changed"),
+        ("DELETE FROM policy_events WHERE id = 2", "removed"),
+        ("INSERT INTO runs (started_at, kind, root, sandbox, approval) VALUES ('', '', '', '', '')", "added"),
+        ("DELETE FROM chain WHERE seq = 3", "broken_link"),
+        (
+            "UPDATE chain SET seq = 1000 WHERE seq = 2; UPDATE chain SET seq = 2 WHERE seq = 3; UPDATE chain SET seq = 3 WHERE seq = 1000",
+            "broken_link",
+        ),
+        ("DELETE FROM chain WHERE seq = 1", "broken_link"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path().join("trace.db")).unwrap();
+        record(&store, &["ls", "rm x", "cat a"]);
+        assert_eq!(faults(&store), <[&str; 0]>::default());
+        store.connection().execute_batch(&format!("PRAGMA foreign_keys = OFF; {harm}")).unwrap();
+        assert!(faults(&store).contains(&expected), "{harm}: {:?}", faults(&store));
+    }
+}
+
+#[test]
+fn old_runs_are_removed_and_the_rest_is_still_checked() {
+    // contract: P12
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path().join("trace.db")).unwrap();
+    let (a, b, c) = (record(&store, &["ls"]), record(&store, &["rm x"]), record(&store, &["npm test"]));
+    // The clock jumped: the middle run seems to be the oldest, another lies in the future.
+    set_time(&store, b, "2001-01-01T00:00:00Z");
+    set_time(&store, c, "2101-01-01T00:00:00Z");
+    assert_eq!(faults(&store), <[&str; 0]>::default());
+    let yesterday = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(24);
+    let pruned = store.prune(&Retention { not_before: Some(yesterday), max_bytes: None }).unwrap();
+    assert_eq!((pruned.runs, pruned.rows > 2), (1, true));
+    let left: Vec<i64> = store.steps(&Filter::default()).unwrap().iter().map(|step| step.run).collect();
+    assert_eq!(left, [a, c]);
+    assert_eq!(faults(&store), <[&str; 0]>::default());
+    record(&store, &["cat a"]);
+    assert_eq!(faults(&store), <[&str; 0]>::default());
+    // What stayed is still protected, and a faulty trace is not pruned any further.
+    store.connection().execute("UPDATE steps SET effect = 'deny' WHERE run_id = ?1", [a]).unwrap();
+    assert_eq!(faults(&store), ["changed"]);
+    let all = Retention { not_before: Some(jiff::Timestamp::MAX), max_bytes: None };
+    assert!(matches!(store.prune(&all), Err(StoreError::Faulty { faults: 1, .. })));
+}
+
+#[test]
+fn a_trace_is_kept_below_a_size() {
+    // contract: P12
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path().join("trace.db")).unwrap();
+    let long = format!("cat {}", "x".repeat(4000));
+    for _ in 0..60 {
+        record(&store, &[&long]);
+    }
+    let most = 300 * 1024;
+    let pruned = store.prune(&Retention { not_before: None, max_bytes: Some(most) }).unwrap();
+    assert!(pruned.bytes_before > most && pruned.bytes_after <= most, "{pruned:?}");
+    let steps = store.steps(&Filter::default()).unwrap();
+    assert!(!steps.is_empty() && steps.last().unwrap().run == 60, "the newest stay");
+    assert_eq!(faults(&store), <[&str; 0]>::default());
+    assert_eq!(store.prune(&Retention::default()).unwrap().rows, 0);
+}
+
+#[test]
+fn secrets_are_not_written() {
+    // contract: S19, P12
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("trace.db");
+    let token = format!("{}{}", "ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4");
+    let store = Store::open(&path).unwrap().with_redactor(Redactor::new([("OPENAI_API_KEY", "canary-4711")]));
+    record(&store, &["echo canary-4711", &format!("npm login {token}"), &format!("rm {token} canary-4711")]);
+    drop(store);
+    let bytes: Vec<u8> =
+        fs::read_dir(dir.path()).unwrap().flat_map(|file| fs::read(file.unwrap().path()).unwrap()).collect();
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(!text.contains("canary-4711") && !text.contains(&token));
+    assert!(text.contains("[redacted: OPENAI_API_KEY]") && text.contains("[redacted: GitHub token]"));
+}
+
+#[test]
+fn a_trace_of_version_1_is_brought_up_to_date() {
+    // contract: P12
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("trace.db");
+    let first = Connection::open(&path).unwrap();
+    first.execute_batch(MIGRATIONS[0]).unwrap();
+    first.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+    first.pragma_update(None, "user_version", 1).unwrap();
+    first
+        .execute_batch(
+            "INSERT INTO runs (started_at, kind, root, sandbox, approval)
+             VALUES ('2026-01-01T00:00:00Z', 'command', '/p', 'read_only', 'never')",
+        )
+        .unwrap();
+    // The link as version 1 wrote it.
+    let json = r#"{"approval":"never","ended_at":null,"goal":null,"id":1,"kind":"command","outcome":null,"root":"/p","sandbox":"read_only","started_at":"2026-01-01T00:00:00Z"}"#;
+    let content = hex(Sha256::digest(json));
+    let hash = link_hash(GENESIS, "runs", 1, &content);
+    first
+        .execute("INSERT INTO chain (tbl, row_id, content, hash) VALUES ('runs', 1, ?1, ?2)", (content, hash))
+        .unwrap();
+    drop(first);
+    let store = Store::open(&path).unwrap();
+    assert_eq!(faults(&store), <[&str; 0]>::default());
+    assert_eq!(store.verify().unwrap().links, 1);
+    record(&store, &["ls"]);
+    drop(store);
+    let store = Store::open(&path).unwrap();
+    assert_eq!(faults(&store), <[&str; 0]>::default());
+    let version: i64 = store.connection().pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    assert_eq!(version, VERSION);
+}
+
+#[test]
+fn a_file_that_is_no_trace_is_a_clear_error() {
+    // contract: P12
+    let dir = tempfile::tempdir().unwrap();
+    let open = |name: &str| Store::open(dir.path().join(name)).unwrap_err().to_string();
+    fs::write(dir.path().join("text"), "these are notes, and no database; \n".repeat(100)).unwrap();
+    assert!(open("text").contains("not an SQLite database"), "{}", open("text"));
+
+    let foreign = Connection::open(dir.path().join("foreign")).unwrap();
+    foreign.execute_batch("CREATE TABLE t (a); INSERT INTO t VALUES (1)").unwrap();
+    assert!(open("foreign").contains("another program's database"), "{}", open("foreign"));
+    let rows: i64 = foreign.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap();
+    assert_eq!(rows, 1, "it is left alone");
+
+    drop(Store::open(dir.path().join("newer")).unwrap());
+    let newer = Connection::open(dir.path().join("newer")).unwrap();
+    newer.pragma_update(None, "user_version", 99).unwrap();
+    drop(newer);
+    assert!(open("newer").contains("newer version") && open("newer").contains("update"), "{}", open("newer"));
+
+    // Damage in the middle: found when it is read or checked, never taken for a good row.
+    let path = dir.path().join("damaged");
+    let store = Store::open(&path).unwrap();
+    for _ in 0..40 {
+        record(&store, &["ls", "rm x"]);
+    }
+    drop(store);
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    for byte in bytes.iter_mut().skip(middle).take(12_000) {
+        *byte = 0xA5;
+    }
+    fs::write(&path, bytes).unwrap();
+    match Store::open(&path).and_then(|store| store.verify()) {
+        Ok(verified) => assert!(!verified.faults.is_empty()),
+        Err(error) => assert!(error.to_string().contains("damaged"), "{error}"),
+    }
+
+    fs::create_dir(dir.path().join("directory")).unwrap();
+    assert!(open("directory").contains("writable"), "{}", open("directory"));
+    fs::write(dir.path().join("file"), "").unwrap();
+    assert!(open("file/trace.db").contains("--trace"), "{}", open("file/trace.db"));
+}
+
+#[test]
+fn a_locked_trace_says_who_is_to_blame() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("trace.db");
+    let store = Store::open(&path).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    store.connection().busy_timeout(Duration::from_millis(50)).unwrap();
+    let error = store.begin(&INFO).unwrap_err().to_string();
+    assert!(error.contains("another process holds it locked"), "{error}");
+    other.execute_batch("ROLLBACK").unwrap();
+    store.begin(&INFO).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_new_trace_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("deep/er/trace.db");
+    drop(Store::open(&path).unwrap());
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+}
