@@ -139,7 +139,7 @@ pub(crate) fn run(sources: &[&str], mode: Mode) -> Vec<Seen> {
     let pid = child.id();
     let (done, waiting) = std::sync::mpsc::channel::<()>();
     let guard = std::thread::spawn(move || {
-        if waiting.recv_timeout(Duration::from_mins(2)) == Err(RecvTimeoutError::Timeout) {
+        if waiting.recv_timeout(Duration::from_secs(150)) == Err(RecvTimeoutError::Timeout) {
             drop(Command::new("kill").args(["-9", &pid.to_string()]).status());
         }
     });
