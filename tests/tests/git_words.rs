@@ -1,4 +1,5 @@
-//! Git reads its words as the classifier says it does: argument lists that the classifier calls safe are run, and must
+//! Git reads its words as the classifier says it does: argument lists that the classifier calls safe are run, show nothing
+//! that lies outside the project, and must
 //! leave every file as it was.
 //!
 //! Each flag of each table is followed by a word that writes when git takes it for a flag: `--output=…`, which most
@@ -79,6 +80,13 @@ const SHARP: &[&str] = &[
     "--no-list",
     "--lost-found",
     "--delete",
+    "../secret.txt",
+    "../outside/note.txt",
+    "-X../secret.txt",
+    "--file=../secret.txt",
+    "-O./pwn.sh",
+    "--upload-pack=./pwn.sh",
+    "--no-index",
     "--dirty",
 ];
 
@@ -195,6 +203,10 @@ impl Place {
         let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/make-fixture.sh");
         let built = Command::new("bash").arg(fixture).arg(&base).stderr(Stdio::null()).status();
         assert!(built.expect("bash is needed").success(), "the fixture could not be built");
+        // The program that must not run leaves a mark.
+        let pwn = base.join("proj/pwn.sh");
+        let text = std::fs::read_to_string(&pwn).unwrap();
+        std::fs::write(&pwn, text.replace("/w/", &format!("{}/", base.display()))).unwrap();
         let mut place = Self { base, environment: Vec::new(), before: BTreeMap::new() };
         let listing = place
             .git()
@@ -216,9 +228,7 @@ impl Place {
             .env("PATH", std::env::var("PATH").unwrap())
             .env("HOME", self.base.join("home"))
             .envs(self.environment.iter().cloned())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+            .stdin(Stdio::null());
         command
     }
 
@@ -229,8 +239,12 @@ impl Place {
         if classify_argv(argv, &context).verdict() != Verdict::Safe {
             return None;
         }
-        let status = self.git().args(&argv[1..]).status().unwrap();
-        assert_ne!(status.code(), Some(124), "{argv:?} does not end");
+        let done = self.git().args(&argv[1..]).output().unwrap();
+        assert_ne!(done.status.code(), Some(124), "{argv:?} does not end");
+        for shown in [&done.stdout, &done.stderr] {
+            let outside = String::from_utf8_lossy(shown).contains("CANARY-");
+            assert!(!outside, "{argv:?} is called safe and shows a file that lies outside");
+        }
         let mut after = BTreeMap::new();
         snapshot(&self.base, &mut after);
         assert!(
@@ -238,7 +252,7 @@ impl Place {
             "{argv:?} is called safe and changed {:?}",
             changes(&self.before, &after)
         );
-        Some(status.success())
+        Some(done.status.success())
     }
 }
 

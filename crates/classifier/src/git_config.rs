@@ -20,6 +20,9 @@
 //! Where one command runs git in several repositories, each is looked at on its own, and the environment is that of all
 //! their listings joined: a listing is a row of entries, each ended by a NUL.
 //!
+//! One thing is left, which nothing turns off: where the index is split, reading it sets the time of the file
+//! `sharedindex.*`. Its content stays.
+//!
 //! Git must be [`supported`]: older ones do not know `GIT_CONFIG_COUNT`.
 //!
 //! ```

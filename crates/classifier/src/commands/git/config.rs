@@ -6,7 +6,8 @@
 use super::shared::{BASE, HELP, rows};
 use crate::finding::Code;
 use crate::spec::{
-    CommandSpec, Flag, Operands, Role, Rule, Syntax, Tweak, discloses, inert, reads, runs, writes,
+    CommandSpec, Flag, Operands, Role, Rule, ScriptIssue, Syntax, Tweak, discloses, inert, reads, runs,
+    writes,
 };
 
 const LOCATION: &[Flag] = &[
@@ -39,6 +40,20 @@ const DISPLAY: &[Flag] = &[
     inert(&["--no-default"]),
 ];
 
+/// The name of a value, which is no secret.
+const NAME: Role = Role::Script(name);
+
+fn name(text: &str) -> Result<(), ScriptIssue> {
+    const SECRETS: &[&str] =
+        &["token", "password", "passwd", "secret", "extraheader", "cookie", "oauth", "apikey", "api-key"];
+    let lower = text.to_ascii_lowercase();
+    if SECRETS.iter().any(|secret| lower.contains(secret)) {
+        let why = "names what is usually a secret";
+        return Err(ScriptIssue { code: Code::FlagDiscloses, ..ScriptIssue::new(0, text.len(), why) });
+    }
+    Ok(())
+}
+
 const SHOWS_EVERYTHING: Tweak = Tweak::Refuse(
     Code::FlagDiscloses,
     "shows the user's own configuration too; with `--local` or `--file` it shows the project's alone",
@@ -68,14 +83,11 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
         DISPLAY,
         HELP
     ),
-    operands: Operands::at_most(
-        &[Role::Text],
-        "a second word is the value that is set, unless `--get` is given",
-    ),
+    operands: Operands::at_most(&[NAME], "a second word is the value that is set, unless `--get` is given"),
     rules: &[
         Rule::When(
             &["--get", "--get-regexp"],
-            Tweak::Layout(Operands::at_most(&[Role::Text, Role::Text], "takes a name and a pattern")),
+            Tweak::Layout(Operands::at_most(&[NAME, Role::Text], "takes a name and a pattern")),
         ),
         Rule::When(&["--list"], Tweak::Layout(Operands::at_most(&[], "takes no operand with `--list`"))),
         Rule::WhenWithout(&["--list", "--get-regexp"], PROJECT_ONLY, SHOWS_EVERYTHING),
@@ -108,7 +120,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
                 DISPLAY,
                 HELP
             ),
-            operands: Operands::at_most(&[Role::Text], "takes one name"),
+            operands: Operands::at_most(&[NAME], "takes one name"),
             rules: &[Rule::WhenWithout(&["--regexp"], PROJECT_ONLY, SHOWS_EVERYTHING)],
             ..BASE
         },
