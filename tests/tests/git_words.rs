@@ -1,6 +1,5 @@
-//! Git reads its words as the classifier says it does: argument lists that the classifier calls safe are run, show nothing
-//! that lies outside the project, and must
-//! leave every file as it was.
+//! Git reads its words as the classifier says it does: argument lists that the classifier calls safe are run, leave every
+//! file as it was, and show nothing that lies outside the project.
 //!
 //! Each flag of each table is followed by a word that writes when git takes it for a flag: `--output=…`, which most
 //! subcommands have. A flag whose row says of its value anything else than git's own parser does, swallows that word on
