@@ -2,6 +2,7 @@
 
 pub mod cases;
 pub mod flags;
+pub mod trace;
 
 use clap::Subcommand;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,8 @@ enum Audit {
     Cases(cases::Cli),
     /// Compare the tables with the option lists of the installed programs.
     Flags(flags::Cli),
+    /// Run what is called safe in a hostile repository under a kernel trace.
+    Trace(trace::Cli),
 }
 
 /// Runs the audit that was asked for.
@@ -27,6 +30,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.audit {
         Audit::Cases(cli) => cases::run(cli),
         Audit::Flags(cli) => flags::run(&cli),
+        Audit::Trace(cli) => trace::run(&cli),
     }
 }
 
