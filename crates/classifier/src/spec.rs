@@ -255,7 +255,7 @@ pub enum Role {
     /// A file that is read and whose name means something as well: `Err` says why this name is more than a file
     /// (`tar -f host:file`).
     NamedPath(fn(&str) -> Result<(), &'static str>),
-    /// A file or directory whose name alone is shown or tested, never opened (`basename`, `test -f`).
+    /// A name that is only text to the program: it neither opens the file nor looks whether it exists (`basename`).
     PathName,
     /// The name of a program or builtin that is looked up, not run; with a `/` in it, a path that is looked at.
     ProgramName,
