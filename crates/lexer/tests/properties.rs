@@ -289,7 +289,7 @@ fn hostile_texts_take_linear_time_and_bounded_stack() {
             drop(lex(&source, grammar));
             let taken = start.elapsed();
             // In a debug build this takes milliseconds; a quadratic scan would take minutes.
-            assert!(taken.as_secs() < 3, "{unit:?} repeated: {taken:?} in {grammar:?}");
+            assert!(taken.as_secs() < 15, "{unit:?} repeated: {taken:?} in {grammar:?}");
         }
     }
     for (_, source) in hostile(2_000) {
