@@ -6,6 +6,7 @@
 
 use crate::provide::{self, Provision};
 use crate::resolve::ReadableRoots;
+use crate::tools::{PermissionSource, compose};
 use crate::unwrap;
 use cmdgate_classifier::{
     Classification, Condition, Context, Finding, Grammar, Span, Verdict, classify, classify_argv,
@@ -166,6 +167,8 @@ pub struct Decision {
     /// The real working directory, once it is known.
     pub workdir: PathBuf,
     provision: Provision,
+    /// For a file tool: the real place of the file.
+    file: PathBuf,
 }
 
 impl Decision {
@@ -182,6 +185,7 @@ impl Decision {
             commands: unwrap::Commands::default(),
             workdir: PathBuf::new(),
             provision: Provision::default(),
+            file: PathBuf::new(),
         }
     }
 
@@ -206,6 +210,7 @@ pub struct Approved {
     request: Request,
     workdir: PathBuf,
     provision: Provision,
+    file: PathBuf,
 }
 
 impl Approved {
@@ -217,6 +222,11 @@ impl Approved {
     /// The real working directory.
     pub fn workdir(&self) -> &Path {
         &self.workdir
+    }
+
+    /// The real place of a file tool's file, as it was when this was decided: no part of it is a symlink.
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
     }
 
     /// What the executor must provide.
@@ -324,6 +334,7 @@ impl Gate {
             request,
             workdir: decision.workdir.clone(),
             provision: decision.provision.clone(),
+            file: decision.file.clone(),
         })
     }
 
@@ -338,7 +349,8 @@ impl Gate {
         match decision.effect {
             Effect::Deny => Err(Box::new(decision)),
             Effect::Allow | Effect::Ask => {
-                Ok(Approved { request, workdir: decision.workdir.clone(), provision: decision.provision })
+                let Decision { workdir, provision, file, .. } = decision;
+                Ok(Approved { request, workdir, provision, file })
             }
         }
     }
@@ -521,7 +533,9 @@ impl Gate {
         }
         let names = self.names_of(&lexical, &real);
         let ruling = self.policy.check_names(act, &names, Some(now()));
-        self.generic(ruling)
+        let mut decision = self.generic(ruling);
+        decision.file = real;
+        decision
     }
 
     /// The protected path that covers `real`, relative to the project.
@@ -618,23 +632,20 @@ impl Gate {
     fn compose(&self, judged: Judged, commands: unwrap::Commands, rulings: &[Ruling]) -> Decision {
         let by_rule =
             |effect: Effect| rulings.iter().find(|ruling| ruling.rule.is_some() && ruling.effect == effect);
-        let exec_allowed = !commands.incomplete
-            && !commands.argvs.is_empty()
-            && rulings
-                .iter()
-                .filter(|ruling| ruling.act == Act::Exec)
-                .all(|ruling| ruling.rule.is_some() && ruling.effect == Effect::Allow);
-        let only_in_sandbox = rulings.iter().any(|ruling| ruling.only_in_sandbox);
-        let mut decision = if only_in_sandbox && self.mode() != SandboxMode::ReadOnly {
-            // Contract H4.
-            Decision::deny(
-                Source::Rule,
-                DecisionCode::PermissionDenied,
-                "this program can run anything, and is allowed only in the read_only sandbox",
-            )
-        } else if let Some(ruling) = by_rule(Effect::Deny) {
+        let mut decision = if let Some(ruling) = by_rule(Effect::Deny) {
             let mut decision =
                 Decision::deny(Source::Rule, DecisionCode::PermissionDenied, ruling.to_string());
+            decision.ruling = Some(ruling.clone());
+            decision
+        } else if let Some(ruling) = rulings.iter().find(|ruling| self.lacks_its_sandbox(ruling)) {
+            let mut decision = Decision::deny(
+                Source::Policy,
+                DecisionCode::PermissionDenied,
+                format!(
+                    "`{}` runs inside the read_only sandbox with the network off, or not at all",
+                    ruling.target
+                ),
+            );
             decision.ruling = Some(ruling.clone());
             decision
         } else if let Some(ruling) = by_rule(Effect::Ask) {
@@ -646,10 +657,35 @@ impl Gate {
             );
             decision.ruling = Some(ruling.clone());
             decision
-        } else if judged.verdict == Verdict::Safe {
-            Decision::new(Effect::Allow, Source::ToolOverride, None, "known to read only inside the project")
-        } else if exec_allowed && self.approval() != ApprovalPolicy::Strict {
-            let ruling = rulings.iter().find(|ruling| ruling.act == Act::Exec);
+        } else {
+            self.compose_with_tool(&judged, &commands, rulings)
+        };
+        decision.verdict = Some(judged.verdict);
+        decision.findings = judged.findings;
+        decision.conditions = judged.conditions;
+        decision.commands = commands;
+        decision.provision = judged.provision;
+        decision
+    }
+
+    /// Contract S13 to S15, where no rule denies or asks: the generic decision, and the shell's own judgement over it.
+    fn compose_with_tool(
+        &self,
+        judged: &Judged,
+        commands: &unwrap::Commands,
+        rulings: &[Ruling],
+    ) -> Decision {
+        let read_only = self.mode() == SandboxMode::ReadOnly;
+        let exec_allowed = !commands.incomplete
+            && !commands.argvs.is_empty()
+            && rulings
+                .iter()
+                .filter(|ruling| ruling.act == Act::Exec)
+                .all(|ruling| ruling.rule.is_some() && ruling.effect == Effect::Allow);
+        let by_rule = exec_allowed && self.approval() != ApprovalPolicy::Strict;
+        let of_exec = || rulings.iter().filter(|ruling| ruling.act == Act::Exec);
+        let generic = if by_rule {
+            let ruling = of_exec().next();
             let mut decision = Decision::new(
                 Effect::Allow,
                 Source::Rule,
@@ -658,13 +694,9 @@ impl Gate {
             );
             decision.ruling = ruling.cloned();
             decision
-        } else if self.mode() == SandboxMode::ReadOnly {
-            Decision::deny(
-                Source::ToolOverride,
-                DecisionCode::PermissionDenied,
-                "not known to be read-only, and this is a read_only run",
-            )
-        } else if (commands.incomplete || commands.interprets)
+        } else if judged.verdict != Verdict::Safe
+            && !read_only
+            && (commands.incomplete || commands.interprets)
             && self.approval() == ApprovalPolicy::Never
             && self.has_strict_exec_rules()
         {
@@ -674,20 +706,35 @@ impl Gate {
                 "which programs this would run cannot be told, so the rules that deny or ask cannot be applied",
             )
         } else {
-            let default = rulings
-                .iter()
-                .filter(|ruling| ruling.act == Act::Exec)
-                .max_by_key(|ruling| ruling.effect)
-                .cloned()
-                .unwrap_or_else(|| self.policy.check_at(Act::Exec, "", now()));
-            self.generic(default)
+            let ruling = of_exec().max_by_key(|ruling| ruling.effect).cloned();
+            self.generic(ruling.unwrap_or_else(|| self.policy.check_at(Act::Exec, "", now())))
         };
-        decision.verdict = Some(judged.verdict);
-        decision.findings = judged.findings;
-        decision.conditions = judged.conditions;
-        decision.commands = commands;
-        decision.provision = judged.provision;
-        decision
+        let own = match judged.verdict {
+            Verdict::Safe => Some(Effect::Allow),
+            Verdict::NeedsReview if read_only && !by_rule => Some(Effect::Deny),
+            Verdict::NeedsReview => None,
+        };
+        let composed = compose(generic.effect, own);
+        match (composed.source, composed.effect) {
+            (PermissionSource::Generic, _) => generic,
+            (PermissionSource::ToolOverride, Effect::Allow | Effect::Ask) => Decision::new(
+                Effect::Allow,
+                Source::ToolOverride,
+                None,
+                "known to read only inside the project",
+            ),
+            (PermissionSource::ToolOverride, Effect::Deny) => Decision::deny(
+                Source::ToolOverride,
+                DecisionCode::PermissionDenied,
+                "not known to be read-only, and this is a read_only run",
+            ),
+        }
+    }
+
+    /// Contract H4: a program that the policy lets run in the read-only sandbox alone, and this run has another.
+    fn lacks_its_sandbox(&self, ruling: &Ruling) -> bool {
+        let network = self.settings.network.allow_domains.as_deref().is_some_and(|hosts| !hosts.is_empty());
+        ruling.only_in_sandbox && (self.mode() != SandboxMode::ReadOnly || network)
     }
 
     /// Whether any rule beyond the built-in ones denies or asks about programs.

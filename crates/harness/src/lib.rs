@@ -1,5 +1,6 @@
 //! The cmdgate command: judge, decide, confine and record the commands of a coding agent.
 
+pub mod agent;
 pub mod approve;
 pub mod cli;
 pub mod config;
@@ -15,6 +16,12 @@ pub mod resolve;
 pub mod session;
 pub mod store;
 mod toolchain;
+pub mod tools;
 pub mod trust;
 pub mod unwrap;
 pub mod wire;
+
+pub use agent::{RunError, RunOutcome, RunResult, Scripted, TaskContract, Verification, resume, run_with};
+pub use approve::{ApproveAll, Approver, DenyAll};
+pub use cmdgate_policy::{Act, Effect, Policy};
+pub use store::Store;

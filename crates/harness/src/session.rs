@@ -4,8 +4,8 @@ use crate::approve::{Answer, Approver, Question};
 use crate::config::{self, Loaded};
 use crate::gate::{Action, Approved, Decision, DecisionCode, Gate, Request, Source};
 use cmdgate_executor::{
-    CancellationToken, DomainRules, Environment, ExecError, Executor, Finished, Keep, Limits, Mode, Network,
-    OutputMode, PathList, Reads, Sandbox,
+    Background, CancellationToken, DomainRules, Environment, ExecError, Executor, Finished, Job, Keep,
+    Limits, Mode, Network, OutputMode, PathList, Reads, Sandbox,
 };
 use cmdgate_policy::{Effect, ProfileName, SandboxMode, Settings};
 use std::num::NonZeroU64;
@@ -64,6 +64,13 @@ pub trait Recorder: Send + Sync {
         request: &Request,
         end: &Result<Finished, ExecError>,
     ) -> Result<(), RecordError>;
+
+    /// Writes down what became of a file tool: the bytes it moved, or why it could not.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written; the tool has done its work by then.
+    fn moved(&self, record: RecordId, end: &Result<u64, String>) -> Result<(), RecordError>;
 }
 
 /// The number of a recorded step.
@@ -118,6 +125,22 @@ pub struct RunOptions {
     pub spill: Option<std::path::PathBuf>,
     /// Write everything to this process's own streams as it comes.
     pub echo: bool,
+    /// Pass the whole environment of this process, secrets included. A command that runs because it was found harmless
+    /// gets the allowlist all the same: its verdict depends on that.
+    pub inherit_environment: bool,
+    /// Whatever the settings say: in the sandbox, and with the network off.
+    pub confined: bool,
+}
+
+/// A request that may run: the token, how it was decided, and where that is written.
+#[derive(Debug)]
+pub struct Admitted {
+    /// What lets it run.
+    pub approved: Approved,
+    /// The decision.
+    pub decision: Decision,
+    /// Where the decision is recorded.
+    pub record: RecordId,
 }
 
 /// One project, ready to decide and run.
@@ -157,30 +180,9 @@ impl Session {
         approver: &dyn Approver,
         recorder: &dyn Recorder,
     ) -> Reply {
-        let decision = self.gate.decide(&request);
-        let record = match recorder.decided(&request, &decision) {
-            Ok(record) => record,
-            Err(error) => return Reply::NotRecorded(error),
-        };
-        let (approved, decision) = match decision.effect {
-            Effect::Deny => return Reply::Refused(Box::new(decision)),
-            Effect::Allow => match self.gate.approve(request, &decision) {
-                Some(approved) => (approved, decision),
-                None => return Reply::Refused(Box::new(decision)),
-            },
-            Effect::Ask => {
-                let answer = approver.answer(Question { request: &request, decision: &decision }).await;
-                if let Err(error) = recorder.answered(record, &request, &decision, &answer) {
-                    return Reply::NotRecorded(error);
-                }
-                match self.after_answer(request, decision, answer) {
-                    Ok(approved) => approved,
-                    Err(Unanswered::Refused(decision)) => return Reply::Refused(decision),
-                    Err(Unanswered::Deferred(decision)) => {
-                        return Reply::ApprovalRequired { decision, record };
-                    }
-                }
-            }
+        let Admitted { approved, decision, record } = match self.admit(request, approver, recorder).await {
+            Ok(admitted) => admitted,
+            Err(reply) => return *reply,
         };
         let end = self.run(&approved, options).await;
         let unrecorded = recorder.ended(record, approved.request(), &end).err();
@@ -190,6 +192,45 @@ impl Session {
             }
             Err(error) => Reply::Failed(error),
         }
+    }
+
+    /// Decides a request and asks if need be, and records both. Nothing runs yet.
+    ///
+    /// # Errors
+    ///
+    /// The reply to whoever asked, when it may not run.
+    pub async fn admit(
+        &self,
+        request: Request,
+        approver: &dyn Approver,
+        recorder: &dyn Recorder,
+    ) -> Result<Admitted, Box<Reply>> {
+        let decision = self.gate.decide(&request);
+        let record = match recorder.decided(&request, &decision) {
+            Ok(record) => record,
+            Err(error) => return Err(Box::new(Reply::NotRecorded(error))),
+        };
+        let (approved, decision) = match decision.effect {
+            Effect::Deny => return Err(Box::new(Reply::Refused(Box::new(decision)))),
+            Effect::Allow => match self.gate.approve(request, &decision) {
+                Some(approved) => (approved, decision),
+                None => return Err(Box::new(Reply::Refused(Box::new(decision)))),
+            },
+            Effect::Ask => {
+                let answer = approver.answer(Question { request: &request, decision: &decision }).await;
+                if let Err(error) = recorder.answered(record, &request, &decision, &answer) {
+                    return Err(Box::new(Reply::NotRecorded(error)));
+                }
+                match self.after_answer(request, decision, answer) {
+                    Ok(approved) => approved,
+                    Err(Unanswered::Refused(decision)) => return Err(Box::new(Reply::Refused(decision))),
+                    Err(Unanswered::Deferred(decision)) => {
+                        return Err(Box::new(Reply::ApprovalRequired { decision, record }));
+                    }
+                }
+            }
+        };
+        Ok(Admitted { approved, decision, record })
     }
 
     /// What an approver's answer comes to (contract P7): the action is decided again, and a deny holds.
@@ -232,38 +273,72 @@ impl Session {
     ///
     /// When nothing was started.
     pub async fn run(&self, approved: &Approved, options: RunOptions) -> Result<Finished, ExecError> {
+        self.job(approved, options, false)?.run().await
+    }
+
+    /// Starts what was approved in the background. It dies with this session.
+    ///
+    /// # Errors
+    ///
+    /// When nothing was started; at most [`cmdgate_executor::background::MAX_LIVE`] run at once.
+    pub async fn start(&self, approved: &Approved, options: RunOptions) -> Result<Background, ExecError> {
+        self.job(approved, options, true)?.start().await
+    }
+
+    /// The longest that a shell command may run here. Only the hardened profile, in which nothing long can do harm,
+    /// has a higher ceiling than [`SHELL_CEILING`] (contract H5).
+    pub fn shell_ceiling(&self) -> Duration {
+        let settings = self.gate.settings();
+        let most = millis(settings.limits.max_timeout_ms).unwrap_or(SHELL_CEILING);
+        if settings.profile == Some(ProfileName::Hardened) { most } else { most.min(SHELL_CEILING) }
+    }
+
+    /// The longest that a program may run here, and how long it runs when nothing is said (contract P10).
+    pub fn exec_ceiling(&self) -> Duration {
+        millis(self.gate.settings().limits.exec_timeout_ms).unwrap_or(EXEC_TIMEOUT)
+    }
+
+    /// The advice for a command that a dedicated tool would have done (contract H6), where advice is wanted.
+    pub fn hint(&self, decision: &Decision) -> Option<String> {
+        if self.gate.settings().hints != Some(true) {
+            return None;
+        }
+        let [argv] = decision.commands.argvs.as_slice() else { return None };
+        let program = argv.first()?;
+        self.gate.policy().hint(program).map(|hint| format!("hint: {hint}, instead of `{program}`"))
+    }
+
+    fn job(&self, approved: &Approved, options: RunOptions, background: bool) -> Result<Job, ExecError> {
         let settings = self.gate.settings();
         let limits = settings.limits;
         let (job, timeout, ceiling, keep) = match &approved.request().action {
-            Action::Shell(command) => {
-                let most = millis(limits.max_timeout_ms).unwrap_or(SHELL_CEILING);
-                // Only the hardened profile, in which nothing long can do harm, has a higher ceiling (contract H5).
-                let hardened = settings.profile == Some(ProfileName::Hardened);
-                let ceiling = if hardened { most } else { most.min(SHELL_CEILING) };
-                (
-                    self.executor.shell(command),
-                    millis(limits.timeout_ms).unwrap_or(SHELL_TIMEOUT),
-                    ceiling,
-                    Keep::Head,
-                )
+            // What runs in the background is polled and killed; only the longer ceiling ends it unasked.
+            Action::Shell(command) if background => {
+                (self.executor.shell(command), self.exec_ceiling(), self.exec_ceiling(), Keep::Head)
             }
+            Action::Shell(command) => (
+                self.executor.shell(command),
+                millis(limits.timeout_ms).unwrap_or(SHELL_TIMEOUT),
+                self.shell_ceiling(),
+                Keep::Head,
+            ),
             Action::Exec(argv) => {
-                let most = millis(limits.exec_timeout_ms).unwrap_or(EXEC_TIMEOUT);
-                (self.executor.argv(argv), most, most, Keep::HeadAndTail)
+                (self.executor.argv(argv), self.exec_ceiling(), self.exec_ceiling(), Keep::HeadAndTail)
             }
             Action::Read(_) | Action::Write(_) => return Err(ExecError::EmptyCommand),
+        };
+        let base = if approved.provision().clean_environment {
+            Environment::allowlist()
+        } else {
+            environment(settings, matches!(approved.request().action, Action::Exec(_)))
         };
         let mut job = job
             .workdir(approved.workdir())
             .timeout(options.timeout.unwrap_or(timeout))
             .ceiling(ceiling)
-            .sandbox(self.sandbox(approved))
+            .sandbox(self.sandbox(approved, options.confined))
             .limits(kernel_limits(settings))
-            .environment(if approved.provision().clean_environment {
-                Environment::allowlist()
-            } else {
-                environment(settings, matches!(approved.request().action, Action::Exec(_)))
-            })
+            .environment(base)
             .output(OutputMode {
                 keep,
                 max_chars: count(limits.output_chars).unwrap_or(10_240),
@@ -272,17 +347,20 @@ impl Session {
                 echo: options.echo,
                 ..OutputMode::default()
             });
+        if options.inherit_environment && !approved.provision().clean_environment {
+            job = job.inherit_environment();
+        }
         for (name, value) in &approved.provision().environment {
             job = job.env(name, value);
         }
         if let Some(token) = options.cancel {
             job = job.cancel(token);
         }
-        job.run().await
+        Ok(job)
     }
 
     /// The sandbox of an approved run.
-    fn sandbox(&self, approved: &Approved) -> Sandbox {
+    fn sandbox(&self, approved: &Approved, confined: bool) -> Sandbox {
         let settings = self.gate.settings();
         let root = self.gate.root();
         let folders = |list: &Option<Vec<String>>| {
@@ -291,10 +369,12 @@ impl Session {
         let mode = match self.gate.mode() {
             SandboxMode::ReadOnly => Mode::ReadOnly,
             SandboxMode::WorkspaceWrite => Mode::WorkspaceWrite,
+            SandboxMode::DangerFullAccess if confined => Mode::WorkspaceWrite,
             SandboxMode::DangerFullAccess => return Sandbox::danger_full_access(),
         };
         let network = match settings.network.allow_domains.as_deref() {
             None | Some([]) => Network::Off,
+            Some(_) if confined => Network::Off,
             Some(allowed) => {
                 Network::Domains(DomainRules::allowing(allowed).denying(&settings.network.deny_domains))
             }

@@ -111,6 +111,7 @@ fn perform(args: &Common, timeout: Option<Duration>, mut request: Request) -> Ex
         cancel: Some(cancel.clone()),
         spill: args.spill.clone(),
         echo: args.passthrough,
+        ..RunOptions::default()
     };
     let shown = request.action.text().into_owned();
     let asked = request.clone();

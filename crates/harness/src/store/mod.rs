@@ -4,11 +4,13 @@
 //! [`Store::verify`]. A row that is completed later (a step gets its result) has a later link with its new content. What
 //! a chain alone cannot show is that its end was cut off: keep [`Verified::head`] elsewhere for that.
 
+mod journal;
 mod prune;
 mod query;
 mod record;
 mod verify;
 
+pub use journal::GateEvent;
 pub use prune::{Pruned, Retention};
 pub use query::{Filter, Which};
 pub use record::{RunInfo, RunRecorder};
@@ -27,9 +29,10 @@ use std::time::Duration;
 /// How long a writer waits for the others.
 const BUSY: Duration = Duration::from_secs(15);
 /// The schema's version in the file, written by this program.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 /// What leads from each version to the next; the first makes the tables of a new file.
-const MIGRATIONS: [&str; 2] = [include_str!("schema.sql"), include_str!("schema-2.sql")];
+const MIGRATIONS: [&str; 3] =
+    [include_str!("schema.sql"), include_str!("schema-2.sql"), include_str!("schema-3.sql")];
 /// Written into the file so that another program's database is not taken for a trace ("cmdg").
 const APPLICATION_ID: i64 = 0x636d_6467;
 /// The hash before the first link.

@@ -36,7 +36,8 @@ const REMOVABLE: &str = "\
     AND NOT EXISTS (SELECT 1 FROM pending_approvals p WHERE p.run_id = runs.id AND p.state IN ('pending', 'approved'))";
 
 /// The tables whose rows belong to a run, those that others refer to last.
-const OF_A_RUN: [(&str, &str); 5] = [
+const OF_A_RUN: [(&str, &str); 6] = [
+    ("messages", "run_id"),
     ("pending_approvals", "run_id"),
     ("sandbox_events", "run_id"),
     ("policy_events", "run_id"),

@@ -58,6 +58,11 @@ impl Store {
         })?;
         Ok(RunRecorder { store: self, run })
     }
+
+    /// Goes on writing a run that was begun before.
+    pub fn reopen(&self, run: i64) -> RunRecorder<'_> {
+        RunRecorder { store: self, run }
+    }
 }
 
 impl RunRecorder<'_> {
@@ -255,6 +260,20 @@ impl Recorder for RunRecorder<'_> {
                 }
             }
             Ok(())
+        })?;
+        Ok(())
+    }
+
+    fn moved(&self, record: RecordId, end: &Result<u64, String>) -> Result<(), RecordError> {
+        let result = match end {
+            Ok(bytes) => json!({ "outcome": "done", "bytes": bytes }),
+            Err(error) => json!({ "outcome": "failed", "error": error }),
+        };
+        self.store.write(|transaction| {
+            transaction
+                .prepare_cached("UPDATE steps SET result = ?2, ended_at = ?3 WHERE id = ?1")?
+                .execute(params![record.0, self.store.redactor.value(result).to_string(), now()])?;
+            link(transaction, "steps", record.0)
         })?;
         Ok(())
     }
