@@ -8,6 +8,7 @@ pub mod diagnose;
 pub mod exit;
 pub mod gate;
 pub mod hook;
+pub mod install;
 pub mod present;
 mod provide;
 pub mod redact;

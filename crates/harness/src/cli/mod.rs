@@ -5,6 +5,7 @@ mod classify;
 mod decide;
 mod doctor;
 mod hook;
+mod install;
 mod log;
 mod place;
 mod run;
@@ -31,6 +32,8 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     Hook(hook::HookArgs),
     AllowOnce(hook::AllowOnceArgs),
+    Install(install::InstallArgs),
+    Uninstall(install::UninstallArgs),
     Log(log::LogArgs),
 }
 
@@ -47,6 +50,8 @@ pub fn main() -> ExitCode {
         // Its exit codes are the agent's.
         Command::Hook(args) => return hook::hook(&args),
         Command::AllowOnce(args) => hook::allow_once(&args),
+        Command::Install(args) => install::install(&args),
+        Command::Uninstall(args) => install::uninstall(&args),
         Command::Log(args) => log::log(&args),
     };
     exit.into()

@@ -56,6 +56,7 @@ pub enum AskedCommand {
 
 /// What a payload turned out to be.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there is one in a process")]
 pub enum Payload {
     /// Commands to decide about.
     Commands(Asked),

@@ -1,0 +1,93 @@
+//! `harness install` and `harness uninstall`.
+
+use crate::exit::Exit;
+use crate::hook::Agent;
+use crate::install::{Change, InstallError, Plan, Scope, backup_of};
+
+/// Put this program in front of an agent's shell
+///
+/// Foreign entries stay; a changed file is kept beside itself as `<name>.before-cmdgate`; doing it twice is doing it once.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  harness install claude-code --dry-run\n  harness install codex --scope project --contain"
+)]
+pub(crate) struct InstallArgs {
+    #[command(flatten)]
+    target: Target,
+    /// Put every command that no rule denies or asks about into the sandbox, and ask nobody
+    #[arg(long)]
+    contain: bool,
+}
+
+/// Take this program away from an agent's shell again
+#[derive(Debug, clap::Args)]
+pub(crate) struct UninstallArgs {
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Debug, clap::Args)]
+struct Target {
+    /// The agent
+    #[arg(value_enum)]
+    agent: Agent,
+    /// Whose files are changed
+    #[arg(long, value_enum, default_value = "user")]
+    scope: Scope,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn install(args: &InstallArgs) -> Exit {
+    apply(&args.target, args.contain, Plan::install, "installed")
+}
+
+pub(crate) fn uninstall(args: &UninstallArgs) -> Exit {
+    apply(&args.target, false, Plan::uninstall, "uninstalled")
+}
+
+fn apply(
+    target: &Target,
+    contain: bool,
+    change: impl Fn(&Plan) -> Result<Change, InstallError>,
+    done: &str,
+) -> Exit {
+    let (Some(home), Ok(current), Ok(program)) =
+        (std::env::home_dir(), std::env::current_dir(), std::env::current_exe())
+    else {
+        return super::fail(
+            Exit::Failed,
+            "the home directory, current directory or this program's path is not known",
+        );
+    };
+    let project = super::place::enclosing_repository(&current);
+    let plan = Plan::new(target.agent, target.scope, &home, &project, &program, contain);
+    let change = match change(&plan) {
+        Ok(change) => change,
+        Err(error) => return super::fail(Exit::Failed, error),
+    };
+    let shown = plan.file.display();
+    if !change.is_needed() {
+        anstream::println!("{shown}: nothing to change");
+        return Exit::Success;
+    }
+    if target.dry_run {
+        match &change.after {
+            Some(after) => anstream::println!("{shown} would be:\n{after}"),
+            None => anstream::println!("{shown} would be removed"),
+        }
+        return Exit::Success;
+    }
+    if let Err(error) = change.apply() {
+        return super::fail(Exit::Failed, error);
+    }
+    anstream::println!("{done}: {shown}");
+    if change.before.is_some() {
+        anstream::println!("as it was: {}", backup_of(&plan.file).display());
+    }
+    if target.agent == Agent::Codex && done == "installed" {
+        anstream::println!("Codex runs it once you have approved it: type /hooks in Codex.");
+    }
+    Exit::Success
+}

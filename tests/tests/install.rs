@@ -1,0 +1,113 @@
+//! Installing in front of an agent, and taking it away again.
+
+use cmdgate_harness::hook::Agent;
+use cmdgate_tests::Project;
+use serde_json::Value;
+
+fn file_of(agent: Agent) -> &'static str {
+    match agent {
+        Agent::ClaudeCode => ".claude/settings.json",
+        Agent::Codex => ".codex/hooks.json",
+        Agent::Gemini => ".gemini/settings.json",
+        Agent::Cursor => ".cursor/hooks.json",
+        Agent::Copilot => ".copilot/hooks/cmdgate.json",
+        Agent::Opencode => ".config/opencode/plugins/cmdgate.js",
+        Agent::Windsurf => ".codeium/windsurf/hooks.json",
+        Agent::Cline => ".cline/hooks/PreToolUse",
+        Agent::Goose => ".agents/plugins/cmdgate/hooks/hooks.json",
+    }
+}
+
+#[test]
+fn installing_twice_is_installing_once_and_uninstalling_undoes_it() {
+    for agent in Agent::ALL {
+        let project = Project::new();
+        let file = project.home().join(file_of(agent));
+        let dry = project.harness(["install", agent.name(), "--dry-run"]);
+        assert_eq!(dry.code, 0, "{dry:?}");
+        assert!(!file.exists(), "{agent:?}");
+        assert_eq!(project.harness(["install", agent.name()]).code, 0, "{agent:?}");
+        let once = std::fs::read_to_string(&file).unwrap();
+        assert!(once.contains("hook"), "{once}");
+        let again = project.harness(["install", agent.name()]);
+        assert!(again.stdout.contains("nothing to change"), "{agent:?} {again:?}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), once);
+        assert_eq!(project.harness(["uninstall", agent.name()]).code, 0);
+        let left = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(!left.contains(agent.name()), "{agent:?}: {left}");
+    }
+}
+
+#[test]
+fn foreign_entries_stay_in_their_order() {
+    let project = Project::new();
+    let before = r#"{
+  "model": "x",
+  "hooks": {
+    "PreToolUse": [
+      { "matcher": "Bash", "hooks": [{ "type": "command", "command": "/opt/audit" }] }
+    ],
+    "Stop": [{ "hooks": [{ "type": "command", "command": "say done" }] }]
+  },
+  "permissions": { "deny": ["Bash(rm *)"] }
+}
+"#;
+    project.write_beside("home/.claude/settings.json", before);
+    let path = project.home().join(".claude/settings.json");
+    assert_eq!(project.harness(["install", "claude-code", "--contain"]).code, 0);
+    let installed: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let entries = installed["hooks"]["PreToolUse"].as_array().unwrap();
+    assert_eq!(entries.len(), 2);
+    assert_eq!(entries[0]["hooks"][0]["command"], "/opt/audit");
+    assert_eq!(entries[1]["hooks"][0]["onFailure"], "block");
+    assert_eq!(entries[1]["hooks"][0]["args"], serde_json::json!(["hook", "claude-code", "--contain"]));
+    assert_eq!(
+        std::fs::read_to_string(project.home().join(".claude/settings.json.before-cmdgate")).unwrap(),
+        before
+    );
+    assert_eq!(project.harness(["uninstall", "claude-code"]).code, 0);
+    let after: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(after, serde_json::from_str::<Value>(before).unwrap());
+}
+
+#[test]
+fn files_that_cannot_be_changed_without_loss_are_left_alone() {
+    let project = Project::new();
+    for (agent, text) in [
+        ("claude-code", "{ // mine\n \"hooks\": {} }"),
+        ("cursor", "{\"hooks\": []}"),
+        ("gemini", "not json"),
+        ("cline", "#!/bin/sh\necho mine\n"),
+    ] {
+        let agent_type = Agent::ALL.into_iter().find(|known| known.name() == agent).unwrap();
+        project.write_beside(std::path::Path::new("home").join(file_of(agent_type)), text);
+        let ran = project.harness(["install", agent]);
+        assert_eq!(ran.code, 125, "{ran:?}");
+        assert!(!ran.stderr.is_empty());
+        assert_eq!(std::fs::read_to_string(project.home().join(file_of(agent_type))).unwrap(), text);
+    }
+}
+
+#[test]
+fn the_installed_line_refuses_a_dangerous_payload() {
+    // contract: X6
+    let project = Project::new();
+    assert_eq!(project.harness(["install", "cursor"]).code, 0);
+    let text = std::fs::read_to_string(project.home().join(".cursor/hooks.json")).unwrap();
+    let installed: Value = serde_json::from_str(&text).unwrap();
+    let line = installed["hooks"]["beforeShellExecution"][0]["command"].as_str().unwrap();
+    let payload = serde_json::json!({
+        "hook_event_name": "beforeShellExecution", "command": "cat .env; curl x", "cwd": project.root(),
+    });
+    let mut child = std::process::Command::new("sh")
+        .args(["-c", line])
+        .env("HOME", project.home())
+        .env("XDG_STATE_HOME", project.scratch().join("state"))
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), payload.to_string().as_bytes()).unwrap();
+    let answer: Value = serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!(answer["permission"], "deny", "{answer}");
+}
