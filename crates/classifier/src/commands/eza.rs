@@ -1,6 +1,7 @@
 //! `eza` and its predecessor `exa`
 
-use crate::spec::{CommandSpec, Operands, Role, Syntax, follows_links, inert, reads_listed};
+use crate::finding::Code;
+use crate::spec::{CommandSpec, Operands, Role, Rule, Syntax, Tweak, follows_links, inert, reads_listed};
 
 const WHEN: Role = Role::OneOf(&["always", "auto", "automatic", "never"]);
 const FIELD: Role = Role::OneOf(&["modified", "changed", "accessed", "created", "mod", "acc", "cr", "ch"]);
@@ -92,7 +93,8 @@ pub(super) static SPEC: CommandSpec = CommandSpec {
         inert(&["-H", "--links"]),
         inert(&["-m", "--modified"]),
         inert(&["--changed"]),
-        inert(&["-S", "--blocks"]),
+        inert(&["-S"]),
+        inert(&["--blocks"]).elsewhere(),
         inert(&["--blocksize"]).elsewhere(),
         inert(&["--total-size"]).elsewhere(),
         inert(&["-t", "--time"]).takes(FIELD),
@@ -119,5 +121,13 @@ pub(super) static SPEC: CommandSpec = CommandSpec {
             .elsewhere(),
     ],
     operands: Operands::FILES_OR_HERE,
+    rules: &[Rule::Unless(
+        &["-?", "-v"],
+        Tweak::RefuseOperandsUnder(
+            1,
+            Code::FlagReads,
+            "without an operand it lists the names that its input holds, where that is no terminal",
+        ),
+    )],
     ..CommandSpec::JUDGED
 };

@@ -9,7 +9,7 @@ const COLUMN: Role = Role::OneOf(&["files", "lines", "blanks", "code", "comments
 pub(super) static TOKEI: CommandSpec = CommandSpec {
     names: &["tokei"],
     about: "counts lines of code",
-    checked: "tokei 12.1.2",
+    checked: "tokei 15.0.0",
     flags: &[
         inert(&["-c", "--columns"]).takes_number(),
         inert(&["-e", "--exclude"]).takes(Role::Pattern),
@@ -25,7 +25,8 @@ pub(super) static TOKEI: CommandSpec = CommandSpec {
         inert(&["--streaming"]).takes(Role::OneOf(&["simple", "json"])).elsewhere(),
         inert(&["-s", "--sort"]).takes(COLUMN),
         inert(&["-r", "--rsort"]).takes(COLUMN).elsewhere(),
-        inert(&["-t", "--type", "--types"]).takes_text(),
+        inert(&["-t", "--types"]).takes_text(),
+        inert(&["--type"]).takes_text().elsewhere(),
         inert(&["-C", "--compact"]).elsewhere(),
         inert(&["-n", "--num-format"]).takes(Role::OneOf(&["commas", "dots", "plain", "underscores"])),
         inert(&["-v", "--verbose"]),
@@ -40,7 +41,7 @@ pub(super) static TOKEI: CommandSpec = CommandSpec {
 pub(super) static SCC: CommandSpec = CommandSpec {
     names: &["scc"],
     about: "counts lines of code",
-    checked: "scc 3.5.0",
+    checked: "the option list in the documentation of scc 3",
     syntax: Syntax::GNU.at_files(),
     flags: &[
         inert(&["--avg-wage"]).takes_number(),
@@ -80,6 +81,7 @@ pub(super) static SCC: CommandSpec = CommandSpec {
         inert(&["--no-large"]),
         inert(&["--no-min"]),
         inert(&["--no-min-gen"]),
+        inert(&["--no-scc-ignore"]),
         inert(&["--no-size"]),
         inert(&["-M", "--not-match"]).takes(Role::Pattern),
         writes(&["-o", "--output"], "writes the result into the file").takes(Role::WritePath),

@@ -39,7 +39,8 @@ const CAPITAL_V: &[Flag] = &[inert(&["-V", "--version"]).ends()];
 const LONG: &[Flag] = &[inert(&["--version"]).ends()];
 const HELP_SHORT_V: &[Flag] = &[inert(&["-v", "--version"]).ends(), inert(&["-h", "--help"]).ends()];
 const HELP_CAPITAL_V: &[Flag] = &[inert(&["-V", "--version"]).ends(), inert(&["-h", "--help"]).ends()];
-const COMPILER: &[Flag] = &[inert(&["--version"]).ends(), inert(&["-v"]).ends(), inert(&["--help"]).ends()];
+/// Not `-v`: beside another flag it runs the compiler proper and the linker (`gcc -v --version`).
+const COMPILER: &[Flag] = &[inert(&["--version"]).ends(), inert(&["--help"]).ends()];
 /// `rustc -vV` adds the host; `-v` alone asks for a file.
 const RUSTC: &[Flag] =
     &[inert(&["-V", "--version"]).ends(), inert(&["-v", "--verbose"]), inert(&["-h", "--help"]).ends()];
@@ -136,7 +137,7 @@ pub(super) static SPECS: [CommandSpec; 31] = [
     subcommand(&["ruff"], "checks and formats Python files", "ruff 0.17.6", CAPITAL_V),
     only(&["black"], "formats Python files", "black 26.10.1", LONG),
     only(&["mypy"], "checks Python files", "mypy 2.4.1", CAPITAL_V),
-    only(&["isort"], "sorts imports of Python files", "isort", LONG),
+    only(&["isort"], "sorts imports of Python files", "isort 9.0.2", LONG),
     only(&["tmux"], "runs terminals", "tmux 3.3a", &[inert(&["-V"]).ends()]),
 ];
 
