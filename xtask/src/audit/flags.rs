@@ -247,18 +247,24 @@ fn compare(program: &Program, spec: &'static CommandSpec, place: &probe::Place) 
         rows: spec.flags.len(),
         ..Findings::default()
     };
+    // A name that an earlier row takes is not this row's.
+    let names = |at: usize, flag: &'static Flag| {
+        flag.names.iter().copied().filter(move |name| spec.flag(name).is_none_or(|(first, _)| first == at))
+    };
+    let flags: &'static [Flag] = spec.flags;
+    // Only what the table calls harmless is run.
+    let harmless: Vec<(&'static str, Arity)> = flags
+        .iter()
+        .enumerate()
+        .filter(|(_, flag)| matches!(flag.effect, FlagEffect::Inert | FlagEffect::Reads))
+        .flat_map(|(at, flag)| names(at, flag).map(|name| (name, arity(flag))))
+        .collect();
+    let answers = if talks { program.probes(place, &harmless) } else { BTreeMap::new() };
     let mut not_asked = Vec::new();
-    for (at, flag) in spec.flags.iter().enumerate() {
-        // A name that an earlier row takes is not this row's.
-        let names: Vec<&'static str> = flag
-            .names
-            .iter()
-            .copied()
-            .filter(|name| spec.flag(name).is_none_or(|(first, _)| first == at))
-            .collect();
+    for (at, flag) in flags.iter().enumerate() {
         let mut known = false;
-        for name in names {
-            match judge(program, place, talks, flag, name, &listed) {
+        for name in names(at, flag) {
+            match judge(flag, name, answers.get(name).copied(), &listed) {
                 Judged::Asked => {
                     known = true;
                     findings.asks = true;
@@ -279,9 +285,7 @@ fn compare(program: &Program, spec: &'static CommandSpec, place: &probe::Place) 
         findings.confirmed += usize::from(known);
     }
     if findings.asks {
-        let excused =
-            |name: &&&str| EXCUSED.iter().any(|(table, row)| *table == findings.table && row == *name);
-        let errors = not_asked.iter().filter(|name| !excused(name));
+        let errors = not_asked.iter().filter(|name| !excused(&findings.table, name));
         findings
             .errors
             .extend(errors.map(|name| format!("{name}: a run does not ask for the value of the table")));
@@ -319,26 +323,28 @@ enum Judged {
     Elsewhere,
 }
 
-fn judge(
-    program: &Program,
-    place: &probe::Place,
-    talks: bool,
-    flag: &Flag,
-    name: &'static str,
-    listed: &BTreeMap<String, Option<Arity>>,
-) -> Judged {
-    let table = match flag.value {
+/// What the table says of the flag's value.
+const fn arity(flag: &Flag) -> Arity {
+    match flag.value {
         Value::None => Arity::None,
         Value::Required(_) | Value::Words(..) => Arity::Required,
         Value::Optional(_) => Arity::Optional,
-    };
+    }
+}
+
+/// Judges one name of a row by what a run of it said, where it was run, and by the program's list.
+fn judge(
+    flag: &Flag,
+    name: &'static str,
+    answer: Option<Option<Complaint>>,
+    listed: &BTreeMap<String, Option<Arity>>,
+) -> Judged {
+    let table = arity(flag);
     let in_list = listed.get(name);
     let wrong = |says: &str, arity: Arity| {
         Judged::Wrong(format!("{name}: {says} {}, the table {}", arity.phrase(), table.phrase()))
     };
-    // Only what the table calls harmless is run.
-    if talks && matches!(flag.effect, FlagEffect::Inert | FlagEffect::Reads) {
-        let answer = program.probe(place, name, table);
+    if let Some(answer) = answer {
         return match (answer, table) {
             // A row of another system may be stricter or looser than this one.
             (Some(Complaint::Unknown | Complaint::NeedsValue | Complaint::TakesNone), _)

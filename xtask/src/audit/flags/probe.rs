@@ -32,18 +32,42 @@ impl Place {
         Ok(place)
     }
 
+    /// Both streams of several runs of two seconds at the most, one after the other in one confinement.
+    fn outputs(&self, commands: &[Vec<String>]) -> Vec<String> {
+        let mut script = String::new();
+        for argv in commands {
+            script.push_str("timeout 2");
+            for word in argv {
+                script.push_str(" '");
+                script.push_str(&word.replace('\'', r"'\''"));
+                script.push('\'');
+            }
+            script.push_str(" </dev/null 2>&1; printf '\\n\\001'\n");
+        }
+        let limit = (10 + 2 * commands.len()).to_string();
+        let argv = ["bash".to_owned(), "-c".to_owned(), script];
+        let text = self.output_within(&limit, &argv).map_or_else(String::new, |(text, _)| text);
+        let mut outputs: Vec<String> = text.split('\u{1}').map(str::to_owned).collect();
+        outputs.resize(commands.len(), String::new());
+        outputs
+    }
+
     /// Both streams of a run of two seconds at the most, and whether it succeeded.
     fn output(&self, argv: &[String]) -> Option<(String, bool)> {
+        self.output_within("2", argv)
+    }
+
+    fn output_within(&self, seconds: &str, argv: &[String]) -> Option<(String, bool)> {
         let here = self.directory.path();
         let mut command = if self.confined {
             let mut command = Command::new("bwrap");
             command.args(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-net"]);
             command.args(["--die-with-parent", "--new-session", "--bind"]).arg(here).arg(here);
-            command.arg("--chdir").arg(here).args(["timeout", "2"]);
+            command.arg("--chdir").arg(here).args(["timeout", seconds]);
             command
         } else {
             let mut command = Command::new("timeout");
-            command.arg("2");
+            command.arg(seconds);
             command
         };
         let output = command
@@ -216,17 +240,40 @@ impl Program {
         complaint(&self.run(place, &[name]), name) == Some(Complaint::Unknown)
     }
 
-    /// Runs the program with the flag, alone and, where it has a long name, with a value.
-    pub(super) fn probe(&self, place: &Place, name: &str, table: Arity) -> Option<Complaint> {
-        let alone = complaint(&self.run(place, &[name]), name);
-        let given = || complaint(&self.run(place, &[&format!("{name}=x")]), name);
-        match (alone, table) {
-            (_, _) if !name.starts_with("--") => alone,
-            // Some flags exist only with `=` and a value (`git log --min-parents=1`).
-            (Some(Complaint::Unknown), Arity::Optional) => given(),
-            (None, Arity::None | Arity::Optional) => given().filter(|said| *said == Complaint::TakesNone),
-            (Some(_), _) | (None, Arity::Required) => alone,
+    /// Runs the program with each flag, alone and, where its long name may have one, with a value.
+    pub(super) fn probes<'n>(
+        &self,
+        place: &Place,
+        names: &[(&'n str, Arity)],
+    ) -> BTreeMap<&'n str, Option<Complaint>> {
+        let with = |word: String| self.argv.iter().cloned().chain([word]).collect::<Vec<String>>();
+        let alone =
+            place.outputs(&names.iter().map(|(name, _)| with((*name).to_owned())).collect::<Vec<_>>());
+        let mut said: BTreeMap<&str, Option<Complaint>> =
+            names.iter().zip(&alone).map(|((name, _), output)| (*name, complaint(output, name))).collect();
+        let again: Vec<&str> = names
+            .iter()
+            .filter(|(name, table)| {
+                let complaint = said.get(name).copied().flatten();
+                name.starts_with("--")
+                    && match (complaint, table) {
+                        // Some flags exist only with `=` and a value (`git log --min-parents=1`).
+                        (Some(Complaint::Unknown), Arity::Optional)
+                        | (None, Arity::None | Arity::Optional) => true,
+                        (Some(_), _) | (None, Arity::Required) => false,
+                    }
+            })
+            .map(|(name, _)| *name)
+            .collect();
+        let given = place.outputs(&again.iter().map(|name| with(format!("{name}=x"))).collect::<Vec<_>>());
+        for (name, output) in again.into_iter().zip(given) {
+            let answer = match (said.get(name).copied().flatten(), complaint(&output, name)) {
+                (Some(Complaint::Unknown), answer) => answer,
+                (_, answer) => answer.filter(|said| *said == Complaint::TakesNone),
+            };
+            said.insert(name, answer);
         }
+        said
     }
 }
 
