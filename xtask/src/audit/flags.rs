@@ -253,11 +253,11 @@ fn compare(program: &Program, spec: &'static CommandSpec, place: &probe::Place) 
     };
     let flags: &'static [Flag] = spec.flags;
     // Only what the table calls harmless is run.
-    let harmless: Vec<(&'static str, Arity)> = flags
+    let harmless: Vec<(&'static str, Arity, &[&str])> = flags
         .iter()
         .enumerate()
         .filter(|(_, flag)| matches!(flag.effect, FlagEffect::Inert | FlagEffect::Reads))
-        .flat_map(|(at, flag)| names(at, flag).map(|name| (name, arity(flag))))
+        .flat_map(|(at, flag)| names(at, flag).map(|name| (name, arity(flag), flag.names)))
         .collect();
     let answers = if talks { program.probes(place, &harmless) } else { BTreeMap::new() };
     let mut not_asked = Vec::new();
@@ -336,7 +336,7 @@ const fn arity(flag: &Flag) -> Arity {
 fn judge(
     flag: &Flag,
     name: &'static str,
-    answer: Option<Option<Complaint>>,
+    answer: Option<Complaint>,
     listed: &BTreeMap<String, Option<Arity>>,
 ) -> Judged {
     let table = arity(flag);
@@ -347,24 +347,20 @@ fn judge(
     if let Some(answer) = answer {
         return match (answer, table) {
             // A row of another system may be stricter or looser than this one.
-            (Some(Complaint::Unknown | Complaint::NeedsValue | Complaint::TakesNone), _)
-                if flag.elsewhere =>
-            {
+            (Complaint::Unknown | Complaint::NeedsValue | Complaint::TakesNone, _) if flag.elsewhere => {
                 Judged::Elsewhere
             }
-            (Some(Complaint::Unknown), _) => Judged::Unknown,
-            (Some(Complaint::NeedsValue), Arity::Required) => Judged::Asked,
-            (Some(Complaint::TakesNone), Arity::None) => Judged::Confirmed,
-            (Some(Complaint::NeedsValue), Arity::None | Arity::Optional) => {
-                wrong("a run says", Arity::Required)
-            }
-            (Some(Complaint::TakesNone), Arity::Required | Arity::Optional) => {
-                wrong("a run says", Arity::None)
-            }
+            (Complaint::Unknown, _) => Judged::Unknown,
+            (Complaint::NeedsValue, Arity::Required) => Judged::Asked,
+            (Complaint::TakesNone, Arity::None) => Judged::Confirmed,
+            (Complaint::NeedsValue, Arity::None | Arity::Optional) => wrong("a run says", Arity::Required),
+            (Complaint::TakesNone, Arity::Required | Arity::Optional) => wrong("a run says", Arity::None),
             // It was taken without a value.
-            (None, Arity::Required) if matches!(in_list, Some(Some(Arity::Required))) => Judged::Confirmed,
-            (None, Arity::Required) => Judged::NotAsked,
-            (None, Arity::None | Arity::Optional) => match in_list {
+            (Complaint::Nothing, Arity::Required) if matches!(in_list, Some(Some(Arity::Required))) => {
+                Judged::Confirmed
+            }
+            (Complaint::Nothing, Arity::Required) => Judged::NotAsked,
+            (Complaint::Nothing, Arity::None | Arity::Optional) => match in_list {
                 Some(Some(Arity::Required)) if !name.starts_with("--") => Judged::Silent,
                 Some(_) | None => Judged::Confirmed,
             },

@@ -70,7 +70,7 @@ pub(super) static SPEC: CommandSpec = CommandSpec {
             .elsewhere(),
         inert(&["--path-separator"]).takes_text(),
         reads(&["--search-path"], "searches the directory"),
-        inert(&["--strip-cwd-prefix"]).may_take(Role::OneOf(&["auto", "always", "never"])),
+        inert(&["--strip-cwd-prefix"]).may_take(Role::OneOf(&["auto", "always", "never"])).elsewhere(),
         inert(&["--one-file-system", "--mount", "--xdev"]),
         inert(&["--gen-completions"]).may_take(Role::Text).elsewhere(),
         inert(&["-h", "--help"]).ends(),

@@ -121,7 +121,7 @@ fn placeholder(word: &str) -> Option<Arity> {
     if word.starts_with('[') {
         Some(Arity::Optional)
     } else if word.starts_with(['<', '{', '\''])
-        || word.chars().all(|c| c.is_ascii_uppercase() || "_-:.,0123456789".contains(c))
+        || word.chars().all(|c| c.is_ascii_uppercase() || "_-:.,#0123456789".contains(c))
     {
         Some(Arity::Required)
     } else {

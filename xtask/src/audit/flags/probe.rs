@@ -42,12 +42,14 @@ impl Place {
                 script.push_str(&word.replace('\'', r"'\''"));
                 script.push('\'');
             }
-            script.push_str(" </dev/null 2>&1; printf '\\n\\001'\n");
+            script.push_str(" </dev/null 2>&1; printf '%s' \"$0\"\n");
         }
         let limit = (10 + 2 * commands.len()).to_string();
-        let argv = ["bash".to_owned(), "-c".to_owned(), script];
+        // A mark that no program prints.
+        let mark = "\n-- end of one run of the audit --\n";
+        let argv = ["bash".to_owned(), "-c".to_owned(), script, mark.to_owned()];
         let text = self.output_within(&limit, &argv).map_or_else(String::new, |(text, _)| text);
-        let mut outputs: Vec<String> = text.split('\u{1}').map(str::to_owned).collect();
+        let mut outputs: Vec<String> = text.split(mark).map(str::to_owned).collect();
         outputs.resize(commands.len(), String::new());
         outputs
     }
@@ -92,6 +94,8 @@ impl Place {
 /// What a program says against a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Complaint {
+    /// Nothing: it knows the flag, or does not say.
+    Nothing,
     /// There is no such flag.
     Unknown,
     /// The flag stands alone and needs a value.
@@ -237,48 +241,46 @@ impl Program {
     pub(super) fn talks(&self, place: &Place) -> bool {
         let name =
             if self.words.first().is_some_and(|word| word == "find") { "-zz-frob" } else { "--zz-frob" };
-        complaint(&self.run(place, &[name]), name) == Some(Complaint::Unknown)
+        complaint(&self.run(place, &[name]), &[name]) == Complaint::Unknown
     }
 
     /// Runs the program with each flag, alone and, where its long name may have one, with a value.
     pub(super) fn probes<'n>(
         &self,
         place: &Place,
-        names: &[(&'n str, Arity)],
-    ) -> BTreeMap<&'n str, Option<Complaint>> {
+        names: &[(&'n str, Arity, &[&str])],
+    ) -> BTreeMap<&'n str, Complaint> {
         let with = |word: String| self.argv.iter().cloned().chain([word]).collect::<Vec<String>>();
-        let alone =
-            place.outputs(&names.iter().map(|(name, _)| with((*name).to_owned())).collect::<Vec<_>>());
-        let mut said: BTreeMap<&str, Option<Complaint>> =
-            names.iter().zip(&alone).map(|((name, _), output)| (*name, complaint(output, name))).collect();
-        let again: Vec<&str> = names
-            .iter()
-            .filter(|(name, table)| {
-                let complaint = said.get(name).copied().flatten();
-                name.starts_with("--")
-                    && match (complaint, table) {
-                        // Some flags exist only with `=` and a value (`git log --min-parents=1`).
-                        (Some(Complaint::Unknown), Arity::Optional)
-                        | (None, Arity::None | Arity::Optional) => true,
-                        (Some(_), _) | (None, Arity::Required) => false,
-                    }
-            })
-            .map(|(name, _)| *name)
-            .collect();
-        let given = place.outputs(&again.iter().map(|name| with(format!("{name}=x"))).collect::<Vec<_>>());
-        for (name, output) in again.into_iter().zip(given) {
-            let answer = match (said.get(name).copied().flatten(), complaint(&output, name)) {
-                (Some(Complaint::Unknown), answer) => answer,
-                (_, answer) => answer.filter(|said| *said == Complaint::TakesNone),
-            };
+        let runs: Vec<_> = names.iter().map(|(name, ..)| with((*name).to_owned())).collect();
+        let outputs = place.outputs(&runs);
+        let mut said: BTreeMap<&str, Complaint> = BTreeMap::new();
+        let mut again = Vec::new();
+        for ((name, table, all), output) in names.iter().zip(&outputs) {
+            let answer = complaint(output, all);
             said.insert(name, answer);
+            // Some flags exist only with `=` and a value (`git log --min-parents=1`).
+            let unclear = match answer {
+                Complaint::Unknown => *table == Arity::Optional,
+                Complaint::Nothing => *table != Arity::Required,
+                Complaint::NeedsValue | Complaint::TakesNone => false,
+            };
+            if unclear && name.starts_with("--") {
+                again.push((*name, *all, answer));
+            }
+        }
+        let runs: Vec<_> = again.iter().map(|(name, ..)| with(format!("{name}=x"))).collect();
+        for ((name, all, before), output) in again.into_iter().zip(place.outputs(&runs)) {
+            let answer = complaint(&output, all);
+            if before == Complaint::Unknown || answer == Complaint::TakesNone {
+                said.insert(name, answer);
+            }
         }
         said
     }
 }
 
-/// What the output says of the flag.
-fn complaint(output: &str, name: &str) -> Option<Complaint> {
+/// What the output says of the flag, under any of its names.
+fn complaint(output: &str, names: &[&str]) -> Complaint {
     const UNKNOWN: [&str; 12] = [
         "unrecognized option",
         "unrecognised option",
@@ -316,28 +318,32 @@ fn complaint(output: &str, name: &str) -> Option<Complaint> {
         "unexpected value",
         "does not take",
     ];
-    let bare = name.trim_start_matches('-');
     for line in output.lines().take(6) {
         let lower = line.to_lowercase();
-        let names_it = line.contains(name)
-            || [format!("'{bare}'"), format!("`{bare}'"), format!("-- {bare}"), format!(" {bare} ")]
-                .iter()
-                .any(|form| line.contains(form.as_str()) || line.ends_with(form.trim_end()));
+        let is_named = |name: &&str| {
+            let bare = name.trim_start_matches('-');
+            let forms = [format!("'{bare}'"), format!("`{bare}'"), format!("-- {bare}"), format!(" {bare} ")];
+            line.contains(*name)
+                || forms.iter().any(|form| line.contains(form.as_str()) || line.ends_with(form.trim_end()))
+        };
+        let names_it = names.iter().any(is_named);
         if !names_it {
             continue;
         }
         let says = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
         if says(&NONE) {
-            return Some(Complaint::TakesNone);
+            return Complaint::TakesNone;
         }
-        if says(&NEEDS) || lower.contains(&format!("bad {} argument", name.to_lowercase())) {
-            return Some(Complaint::NeedsValue);
+        if says(&NEEDS)
+            || names.iter().any(|name| lower.contains(&format!("bad {} argument", name.to_lowercase())))
+        {
+            return Complaint::NeedsValue;
         }
         if says(&UNKNOWN) {
-            return Some(Complaint::Unknown);
+            return Complaint::Unknown;
         }
     }
-    None
+    Complaint::Nothing
 }
 
 fn first_line(text: &str) -> String {
@@ -359,22 +365,22 @@ mod tests {
     #[test]
     fn complaints_are_told_apart() {
         for (output, name, want) in [
-            ("cat: invalid option -- 'Z'", "-Z", Some(Complaint::Unknown)),
-            ("cat: unrecognized option '--frob'", "--frob", Some(Complaint::Unknown)),
-            ("head: option requires an argument -- 'n'", "-n", Some(Complaint::NeedsValue)),
-            ("ls: option '--width' requires an argument", "--width", Some(Complaint::NeedsValue)),
-            ("ls: option '--all' doesn't allow an argument", "--all", Some(Complaint::TakesNone)),
-            ("error: unknown option `frob'", "--frob", Some(Complaint::Unknown)),
-            ("error: unknown switch `Z'", "-Z", Some(Complaint::Unknown)),
-            ("error: option `format' requires a value", "--format", Some(Complaint::NeedsValue)),
-            ("error: option `list' takes no value", "--list", Some(Complaint::TakesNone)),
-            ("fatal: unrecognized argument: --frob", "--frob", Some(Complaint::Unknown)),
-            ("find: unknown predicate `-frob'", "-frob", Some(Complaint::Unknown)),
-            ("bash: printf: -q: invalid option", "-q", Some(Complaint::Unknown)),
-            ("cat: --frob: No such file or directory", "--frob", None),
-            ("cat: invalid option -- 'Y'", "-Z", None),
+            ("cat: invalid option -- 'Z'", "-Z", Complaint::Unknown),
+            ("cat: unrecognized option '--frob'", "--frob", Complaint::Unknown),
+            ("head: option requires an argument -- 'n'", "-n", Complaint::NeedsValue),
+            ("ls: option '--width' requires an argument", "--width", Complaint::NeedsValue),
+            ("ls: option '--all' doesn't allow an argument", "--all", Complaint::TakesNone),
+            ("error: unknown option `frob'", "--frob", Complaint::Unknown),
+            ("error: unknown switch `Z'", "-Z", Complaint::Unknown),
+            ("error: option `format' requires a value", "--format", Complaint::NeedsValue),
+            ("error: option `list' takes no value", "--list", Complaint::TakesNone),
+            ("fatal: unrecognized argument: --frob", "--frob", Complaint::Unknown),
+            ("find: unknown predicate `-frob'", "-frob", Complaint::Unknown),
+            ("bash: printf: -q: invalid option", "-q", Complaint::Unknown),
+            ("cat: --frob: No such file or directory", "--frob", Complaint::Nothing),
+            ("cat: invalid option -- 'Y'", "-Z", Complaint::Nothing),
         ] {
-            assert_eq!(complaint(output, name), want, "{output}");
+            assert_eq!(complaint(output, &[name]), want, "{output}");
         }
     }
 }
