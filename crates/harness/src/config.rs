@@ -6,6 +6,7 @@
 //! project's file can be written by whoever wrote the project, and by the agent, so it may only tighten until a person
 //! has trusted exactly its content.
 
+use crate::approve::remember;
 use crate::trust::TrustStore;
 use cmdgate_policy::{
     ApprovalPolicy, Grammar, Layer, Policy, PolicyErrors, PolicyFile, Profile, ProfileName, SandboxMode,
@@ -96,6 +97,13 @@ pub struct Loaded {
     pub origins: Vec<Origin>,
 }
 
+impl Loaded {
+    /// The file that rules are remembered in, where there is a place for one.
+    pub fn remembered_file(&self) -> Option<&Path> {
+        self.origins.iter().find(|origin| origin.layer == "remembered").map(|origin| origin.path.as_path())
+    }
+}
+
 /// Why the configuration could not be read. Nothing is decided without it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -145,7 +153,10 @@ pub fn load(root: &Path, dirs: &UserDirs, overrides: &Overrides) -> Result<Loade
     stack.add("operator", Path::new(OPERATOR_FILE), |_| Ok(false))?;
     if let Some(config) = &dirs.config {
         stack.add("user", &config.join("policy.toml"), |_| Ok(false))?;
-        stack.add("remembered", &config.join("remembered.toml"), |_| Ok(false))?;
+        stack.add("remembered", &config.join(remember::FILE), |_| Ok(false))?;
+        // Of the rules remembered for single projects, only this one's count.
+        let real = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
+        stack.layers.retain(|layer| remember::counts_in(&layer.name, &real));
     }
     let project_file = root.join(PROJECT_FILE);
     stack.add("project", &project_file, |text| {

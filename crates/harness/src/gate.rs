@@ -12,7 +12,7 @@ use cmdgate_classifier::{
     Classification, Condition, Context, Finding, Grammar, Span, Verdict, classify, classify_argv,
 };
 use cmdgate_executor::{ExecError, WorkdirProblem};
-use cmdgate_policy::{Act, ApprovalPolicy, Effect, Policy, Ruling, SandboxMode, Settings, Timestamp};
+use cmdgate_policy::{Act, ApprovalPolicy, Effect, Layer, Policy, Ruling, SandboxMode, Settings, Timestamp};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -236,7 +236,7 @@ impl Approved {
 }
 
 /// Decides under one policy and one set of settings.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Gate {
     root: PathBuf,
     /// The root as it was named, when that is not its real path.
@@ -272,6 +272,13 @@ impl Gate {
         let named_root = (root.is_absolute() && root != real).then(|| root.to_path_buf());
         policy.compile();
         Ok(Self { root: real, named_root, policy, settings, read_roots, readable })
+    }
+
+    /// The same with one layer more: rules that count until the process ends.
+    #[must_use]
+    pub fn with_layer(mut self, layer: Layer) -> Self {
+        self.policy = self.policy.with_layer(layer);
+        self
     }
 
     /// The real project root.

@@ -14,6 +14,7 @@ mod provide;
 pub mod redact;
 mod repository;
 pub mod resolve;
+pub mod secrets;
 pub mod session;
 pub mod store;
 mod toolchain;

@@ -1,16 +1,19 @@
 //! One project with its gate and its executor: a request goes in, is decided, answered, run and recorded.
 
-use crate::approve::{Answer, Approver, Question};
+use crate::approve::remember::{self, RememberError, RememberedFile};
+use crate::approve::{Answer, Approver, Question, Remember, Scope};
 use crate::config::{self, Loaded};
 use crate::gate::{Action, Approved, Decision, DecisionCode, Gate, Request, Source};
+use crate::secrets;
 use cmdgate_executor::{
     Background, CancellationToken, DomainRules, Environment, ExecError, Executor, Finished, Job, Keep,
     Limits, Mode, Network, OutputMode, PathList, Reads, Sandbox,
 };
-use cmdgate_policy::{Effect, ProfileName, SandboxMode, Settings};
+use cmdgate_policy::{Effect, Layer, ProfileName, SandboxMode, Settings, Timestamp};
 use std::num::NonZeroU64;
 use std::path::Path;
-use std::time::Duration;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
 
 /// The hard ceiling of a shell command (contract S2): no argument can raise it.
 pub const SHELL_CEILING: Duration = Duration::from_mins(1);
@@ -148,6 +151,10 @@ pub struct Admitted {
 pub struct Session {
     gate: Gate,
     executor: Executor,
+    /// Where rules are remembered.
+    remembered: Option<RememberedFile>,
+    /// The gate with the rules that were remembered meanwhile.
+    overlay: RwLock<Option<Arc<Gate>>>,
 }
 
 impl Session {
@@ -157,9 +164,10 @@ impl Session {
     ///
     /// When the root or a setting cannot be used.
     pub fn new(root: &Path, loaded: Loaded) -> Result<Self, ExecError> {
+        let remembered = loaded.remembered_file().map(RememberedFile::new);
         let gate = Gate::new(root, loaded.policy, loaded.settings)?;
         let executor = Executor::builder(gate.root()).build()?;
-        Ok(Self { gate, executor })
+        Ok(Self { gate, executor, remembered, overlay: RwLock::new(None) })
     }
 
     /// The gate.
@@ -205,14 +213,16 @@ impl Session {
         approver: &dyn Approver,
         recorder: &dyn Recorder,
     ) -> Result<Admitted, Box<Reply>> {
-        let decision = self.gate.decide(&request);
+        let overlay = self.overlay.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let gate = overlay.as_deref().unwrap_or(&self.gate);
+        let decision = gate.decide(&request);
         let record = match recorder.decided(&request, &decision) {
             Ok(record) => record,
             Err(error) => return Err(Box::new(Reply::NotRecorded(error))),
         };
         let (approved, decision) = match decision.effect {
             Effect::Deny => return Err(Box::new(Reply::Refused(Box::new(decision)))),
-            Effect::Allow => match self.gate.approve(request, &decision) {
+            Effect::Allow => match gate.approve(request, &decision) {
                 Some(approved) => (approved, decision),
                 None => return Err(Box::new(Reply::Refused(Box::new(decision)))),
             },
@@ -221,30 +231,40 @@ impl Session {
                 if let Err(error) = recorder.answered(record, &request, &decision, &answer) {
                     return Err(Box::new(Reply::NotRecorded(error)));
                 }
-                match self.after_answer(request, decision, answer) {
+                let (approved, decision) = match self.after_answer(gate, request, decision, answer) {
                     Ok(approved) => approved,
+                    Err(Unanswered::Denied { request, decision }) => {
+                        return Err(Box::new(match recorder.decided_again(record, &request, &decision) {
+                            Ok(()) => Reply::Refused(decision),
+                            Err(error) => Reply::NotRecorded(error),
+                        }));
+                    }
                     Err(Unanswered::Refused(decision)) => return Err(Box::new(Reply::Refused(decision))),
                     Err(Unanswered::Deferred(decision)) => {
                         return Err(Box::new(Reply::ApprovalRequired { decision, record }));
                     }
+                };
+                if let Err(error) = recorder.decided_again(record, approved.request(), &decision) {
+                    return Err(Box::new(Reply::NotRecorded(error)));
                 }
+                (approved, decision)
             }
         };
         Ok(Admitted { approved, decision, record })
     }
 
-    /// What an approver's answer comes to (contract P7): the action is decided again, and a deny holds.
+    /// What an approver's answer comes to (contract P7): the action, changed or not, is decided again and a deny holds;
+    /// the rules to remember are checked as well, and one that may not be kept is left out and named.
     fn after_answer(
         &self,
+        gate: &Gate,
         request: Request,
         decision: Decision,
         answer: Answer,
     ) -> Result<(Approved, Decision), Unanswered> {
-        let request = match answer {
-            Answer::Approve { modified, .. } => match modified {
-                Some(action) => Request { action, ..request },
-                None => request,
-            },
+        let (request, remember) = match answer {
+            Answer::Approve { modified: Some(action), remember } => (Request { action, ..request }, remember),
+            Answer::Approve { modified: None, remember } => (request, remember),
             Answer::Deny { reason } => {
                 let reason = if reason.is_empty() { "the approver said no".to_owned() } else { reason };
                 let mut refused = decision;
@@ -256,15 +276,36 @@ impl Session {
             }
             Answer::Defer => return Err(Unanswered::Deferred(Box::new(decision))),
         };
-        match self.gate.approve_asked(request) {
-            Ok(approved) => {
-                let mut decision = decision;
-                decision.effect = Effect::Allow;
-                decision.source = Source::Approver;
-                Ok((approved, decision))
+        let mut again = gate.decide(&request);
+        let approved = match gate.approve_asked(request.clone()) {
+            Ok(approved) => approved,
+            Err(decision) => return Err(Unanswered::Denied { request, decision }),
+        };
+        again.effect = Effect::Allow;
+        again.source = Source::Approver;
+        again.code = None;
+        for wish in &remember {
+            if let Err(error) = self.remember(gate, wish) {
+                again.reason = format!("{}; {error}", again.reason);
             }
-            Err(decision) => Err(Unanswered::Refused(decision)),
         }
+        Ok((approved, again))
+    }
+
+    /// Keeps a rule, if it may be kept: from now on in this session, and in the file where that was wished.
+    fn remember(&self, gate: &Gate, wish: &Remember) -> Result<(), RememberError> {
+        remember::check(&wish.rule, gate.policy())?;
+        let file = || self.remembered.as_ref().ok_or(RememberError::NoDirectory);
+        match wish.scope {
+            Scope::Session => {}
+            Scope::Project => file()?.add(&wish.rule, Some(self.gate.root()))?,
+            Scope::User => file()?.add(&wish.rule, None)?,
+        }
+        let mut overlay = self.overlay.write().unwrap_or_else(PoisonError::into_inner);
+        let latest = overlay.as_deref().unwrap_or(&self.gate).clone();
+        let layer = Layer::new("session").with_rule(wish.rule.clone());
+        *overlay = Some(Arc::new(latest.with_layer(layer)));
+        Ok(())
     }
 
     /// Runs what was approved.
@@ -382,7 +423,14 @@ impl Session {
         let reads =
             if approved.provision().confine_reads { Reads::ProjectAndSystem } else { Reads::Everything };
         let protected = settings.protected().fold(PathList::default_protected(), PathList::with);
-        let hidden = settings.secrets.iter().fold(PathList::default_hidden(), PathList::with);
+        // Contract P8: what a rule denies to read is not there, whatever opens it. `secrets` are such rules.
+        let secrets = secrets::find(root, self.gate.policy(), Timestamp::from(SystemTime::now()));
+        let hidden = settings
+            .secrets
+            .iter()
+            .map(String::as_str)
+            .chain(secrets.paths.iter().filter_map(|path| path.to_str()))
+            .fold(PathList::default_hidden(), PathList::with);
         Sandbox {
             mode,
             network,
@@ -398,6 +446,12 @@ impl Session {
 
 /// Why an ask did not become a run.
 enum Unanswered {
+    /// Approved, and denied when it was decided again.
+    Denied {
+        request: Request,
+        decision: Box<Decision>,
+    },
+    /// The approver said no.
     Refused(Box<Decision>),
     Deferred(Box<Decision>),
 }

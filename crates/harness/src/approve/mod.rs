@@ -1,7 +1,10 @@
 //! Who answers an ask.
 
+pub mod remember;
+
+pub use remember::{Remember, Scope};
+
 use crate::gate::{Action, Decision, Request};
-use cmdgate_policy::Rule;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -22,7 +25,7 @@ pub enum Answer {
         /// Another action in the place of the one that was asked about. It is decided anew.
         modified: Option<Action>,
         /// Rules to remember. They are checked before they are kept, and none crosses a deny.
-        remember: Vec<Rule>,
+        remember: Vec<Remember>,
     },
     /// No, with a reason for the model.
     Deny {
