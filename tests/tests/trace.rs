@@ -1,0 +1,185 @@
+//! The trace as a whole: what is written, what survives, and what is said when it cannot be.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use cmdgate_tests::{Project, Ran};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const FREE: [&str; 4] = ["--sandbox", "danger_full_access", "--approval", "never"];
+
+#[test]
+fn ten_processes_at_once_lose_nothing() {
+    // contract: P12
+    let project = Project::new();
+    let children: Vec<_> = (0..10)
+        .map(|n| {
+            let command = format!("echo process-{n}");
+            let args = [&["run"][..], &FREE, &["--", &command]].concat();
+            project.command(args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    for child in children {
+        let ran: Ran = child.wait_with_output().unwrap().into();
+        assert_eq!(ran.code, 0, "{ran:?}");
+    }
+    let steps = project.harness(["log", "--json", "--ran"]).json();
+    let mut commands: Vec<&str> =
+        steps["steps"].as_array().unwrap().iter().map(|step| step["command"].as_str().unwrap()).collect();
+    commands.sort_unstable();
+    let expected: Vec<String> = (0..10).map(|n| format!("echo process-{n}")).collect();
+    assert_eq!(commands, expected);
+    let verified = project.harness(["log", "verify", "--json"]);
+    assert_eq!((verified.code, verified.json()["intact"].as_bool()), (0, Some(true)), "{verified:?}");
+}
+
+#[test]
+fn the_log_answers_what_was_refused_and_what_ran() {
+    // contract: P12
+    let project = Project::new();
+    assert_eq!(project.run(&[], "cat a.txt").code, 0);
+    assert_eq!(project.run(&[], "rm a.txt").code, 126);
+    assert_eq!(project.run(&["--sandbox", "workspace_write"], "touch new.txt").code, 126);
+    let commands = |flag: &str| {
+        let steps = project.harness(["log", "--json", flag]).json();
+        assert_eq!(steps["schema_version"], 1);
+        let steps = steps["steps"].as_array().unwrap().clone();
+        steps.iter().map(|step| step["command"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(commands("--ran"), ["cat a.txt"]);
+    assert_eq!(commands("--refused"), ["rm a.txt"]);
+    assert_eq!(commands("--asked"), ["touch new.txt"]);
+    let table = project.harness(["log"]).stdout;
+    assert!(table.contains("cat a.txt") && table.contains("denied") && table.contains("deferred"), "{table}");
+    let show = project.harness(["log", "show", "2"]);
+    assert!(show.code == 0 && show.stdout.contains("PERMISSION_DENIED"), "{show:?}");
+    assert_eq!(project.harness(["log", "show", "99"]).code, 1);
+    assert_eq!(project.harness(["log", "tail", "-n", "1"]).stdout.lines().count(), 1);
+    let export = project.harness(["log", "export", "--jsonl"]).stdout;
+    let tables: Vec<String> = export
+        .lines()
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).unwrap()["table"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    for table in ["runs", "steps", "policy_events", "sandbox_events", "chain"] {
+        assert!(tables.iter().any(|name| name == table), "{table}");
+    }
+    let pruned = project.harness(["log", "prune", "--max-size", "0", "--json"]);
+    assert!(pruned.code == 0 && pruned.json()["runs"].as_u64() >= Some(2), "{pruned:?}");
+    assert_eq!(project.harness(["log", "verify"]).code, 0);
+    assert_eq!(project.harness(["log", "prune"]).code, 2, "what to remove must be said");
+}
+
+#[test]
+fn what_a_command_says_does_not_reach_the_terminal_as_it_is() {
+    let project = Project::new();
+    project.run(&[], "echo \u{1b}[2J\u{202e}");
+    let table = project.harness(["log"]).stdout;
+    assert!(
+        table.contains("\\u{1b}[2J") && !table.contains('\u{1b}') && !table.contains('\u{202e}'),
+        "{table}"
+    );
+}
+
+#[test]
+fn a_secret_of_the_environment_reaches_neither_output_nor_trace() {
+    // contract: S19
+    let project = Project::new();
+    let args = [&["run"][..], &FREE, &["--json", "--", "echo canary-9431; env"]].concat();
+    let ran: Ran = project.command(args).env("OPENAI_API_KEY", "canary-9431").output().unwrap().into();
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(!ran.json()["run"]["stdout"]["text"].as_str().unwrap().contains("OPENAI_API_KEY"));
+    for file in std::fs::read_dir(project.scratch().join("state/cmdgate")).unwrap() {
+        let bytes = std::fs::read(file.unwrap().path()).unwrap();
+        assert!(!String::from_utf8_lossy(&bytes).contains("canary-9431"));
+    }
+    assert!(project.harness(["log"]).stdout.contains("[redacted: OPENAI_API_KEY]"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_is_said_and_nothing_runs_unrecorded() {
+    // contract: P12
+    let project = Project::new();
+    assert_eq!(project.run(&[], "cat a.txt").code, 0);
+    let harness = cmdgate_tests::harness_binary();
+    let (mut refused, mut ran) = (0, 0);
+    for blocks in [0, 33, 36, 40, 44, 48, 56, 64, 4096] {
+        let mark = project.root().join(format!("mark-{blocks}"));
+        // What the disk cannot take fails instead of ending the process.
+        let script = format!(
+            "trap '' XFSZ; ulimit -f {blocks}; exec {} run {} -- 'touch mark-{blocks}'",
+            harness.display(),
+            FREE.join(" ")
+        );
+        let mut command = Command::new("bash");
+        command.args(["-c", &script]).current_dir(project.root());
+        for (name, value) in project.command([""; 0]).get_envs() {
+            if let Some(value) = value {
+                command.env(name, value);
+            }
+        }
+        let outcome: Ran = command.output().unwrap().into();
+        let recorded = project.harness(["log", "--json"]).json()["steps"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|step| step["command"] == format!("touch mark-{blocks}"));
+        if mark.exists() {
+            ran += 1;
+            assert!(recorded, "{blocks}: ran unrecorded: {outcome:?}");
+        } else {
+            refused += 1;
+            assert_eq!(outcome.code, 125, "{blocks}: {outcome:?}");
+            assert!(outcome.stderr.contains("trace"), "{blocks}: {outcome:?}");
+        }
+    }
+    assert!(refused > 0 && ran > 0, "{refused} refused, {ran} ran");
+    assert_eq!(project.harness(["log", "verify"]).code, 0);
+}
+
+#[test]
+fn a_trace_that_cannot_be_used_refuses_the_run() {
+    // contract: P12
+    let project = Project::new();
+    project.write_beside("bad.db", "no database, only some text that is long enough to be looked at\n");
+    let bad = project.scratch().join("bad.db");
+    let in_a_file = project.root().join("a.txt/trace.db");
+    for trace in [bad.as_path(), in_a_file.as_path(), Path::new("/proc/trace.db")] {
+        let trace = trace.to_str().unwrap();
+        let args = [&["run"][..], &FREE, &["--trace", trace, "--", "touch never"]].concat();
+        let ran = project.harness(args);
+        assert_eq!(ran.code, 125, "{ran:?}");
+        assert!(ran.stderr.contains(trace) && ran.stderr.contains("--trace"), "{ran:?}");
+    }
+    assert!(!project.root().join("never").exists());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn files_that_rules_deny_to_read_are_hidden_from_every_command() {
+    // contract: P8
+    let project = Project::new();
+    project.write("secrets/prod.env", "SECRET=canary-5150\n");
+    project.write(".env", "SECRET=canary-5150\n");
+    project.write("deep/in/.env", "SECRET=canary-5150\n");
+    project.write("plain.txt", "SECRET=public\n");
+    project.write_beside(
+        "config/cmdgate/policy.toml",
+        "[[rule]]\nact = \"read\"\neffect = \"deny\"\npattern = \"secrets/*\"\n",
+    );
+    let cat = project.run(&[], "cat secrets/prod.env");
+    assert!(cat.code == 126 && cat.stderr.contains("secrets/*"), "{cat:?}");
+    for (options, command) in [
+        (&[][..], "grep -r SECRET ."),
+        (
+            &["--sandbox", "workspace_write", "--approval", "never"][..],
+            "cat $(echo .e)nv secrets/* deep/in/.e*; grep -r SECRET .",
+        ),
+    ] {
+        let ran = project.run(options, command);
+        assert!(ran.stdout.contains("SECRET=public"), "{ran:?}");
+        assert!(!ran.stdout.contains("canary-5150") && !ran.stderr.contains("canary-5150"), "{ran:?}");
+    }
+}
