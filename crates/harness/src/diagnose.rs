@@ -21,8 +21,17 @@ fn fitting(text: &str, range: Range<usize>) -> Range<usize> {
     if start == end { start..text.ceil_char_boundary((end + 1).min(text.len())) } else { start..end }
 }
 
+/// [`decision`] without colours, to be kept.
+pub fn plain_decision(request: &Request, decision: &Decision) -> String {
+    explain(request, decision, &Renderer::plain())
+}
+
 /// Why a request was decided as it was, with the deciding characters underlined and what would make it pass.
 pub fn decision(request: &Request, decision: &Decision) -> String {
+    explain(request, decision, &renderer())
+}
+
+fn explain(request: &Request, decision: &Decision, renderer: &Renderer) -> String {
     let text = request.action.text();
     let (level, title) = match decision.effect {
         Effect::Allow => (Level::NOTE, "allowed"),
@@ -49,7 +58,7 @@ pub fn decision(request: &Request, decision: &Decision) -> String {
     for line in advice(decision) {
         group = group.element(Level::HELP.message(line));
     }
-    renderer().render(&[group])
+    renderer.render(&[group])
 }
 
 fn origin_of(action: &Action) -> &'static str {

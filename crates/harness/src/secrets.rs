@@ -43,7 +43,7 @@ pub fn find(root: &Path, policy: &Policy, now: Timestamp) -> Secrets {
             if is_denied(root, &path, policy, now) {
                 // A symlink is hidden by what it leads to, as far as that lies in the project.
                 match fs::canonicalize(&path) {
-                    Ok(real) if real.starts_with(root) && real != root => hide(real, root, &mut found),
+                    Ok(real) if real.starts_with(root) && real != root => hide(&real, root, &mut found),
                     Ok(_) | Err(_) => {}
                 }
             } else if kind.is_dir() && !SKIPPED.iter().any(|skipped| path.ends_with(skipped)) {
@@ -54,7 +54,7 @@ pub fn find(root: &Path, policy: &Policy, now: Timestamp) -> Secrets {
     found
 }
 
-fn hide(path: PathBuf, root: &Path, found: &mut Secrets) {
+fn hide(path: &Path, root: &Path, found: &mut Secrets) {
     // The sandbox takes paths as text: of one that is none, the directory goes.
     let path = path.ancestors().find(|path| path.to_str().is_some_and(|text| !text.ends_with('*')));
     match path {

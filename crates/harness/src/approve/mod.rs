@@ -1,8 +1,11 @@
 //! Who answers an ask.
 
+pub mod pending;
 pub mod remember;
+pub mod terminal;
 
 pub use remember::{Remember, Scope};
+pub use terminal::TerminalApprover;
 
 use crate::gate::{Action, Decision, Request};
 use std::future::Future;

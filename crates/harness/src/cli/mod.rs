@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand.
 
+mod approvals;
 mod check;
 mod classify;
 mod decide;
@@ -8,7 +9,10 @@ mod hook;
 mod install;
 mod log;
 mod place;
+mod policy;
+mod rules;
 mod run;
+mod trust;
 
 use crate::exit::Exit;
 use clap::{Parser, Subcommand};
@@ -35,6 +39,11 @@ enum Command {
     Install(install::InstallArgs),
     Uninstall(install::UninstallArgs),
     Log(log::LogArgs),
+    Approvals(approvals::ApprovalsArgs),
+    Rules(rules::RulesArgs),
+    Trust(trust::TrustArgs),
+    Policy(policy::PolicyArgs),
+    Config(policy::ConfigArgs),
 }
 
 /// Runs the program with the process's own arguments.
@@ -53,6 +62,11 @@ pub fn main() -> ExitCode {
         Command::Install(args) => install::install(&args),
         Command::Uninstall(args) => install::uninstall(&args),
         Command::Log(args) => log::log(&args),
+        Command::Approvals(args) => approvals::approvals(&args),
+        Command::Rules(args) => rules::rules(&args),
+        Command::Trust(args) => trust::trust(&args),
+        Command::Policy(args) => policy::policy(&args),
+        Command::Config(args) => policy::config(&args),
     };
     exit.into()
 }

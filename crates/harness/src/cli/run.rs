@@ -1,15 +1,16 @@
 //! `harness run` and `harness exec`: decide, run in the sandbox, present, record.
 
 use super::decide::DecideArgs;
-use crate::approve::DeferAll;
+use crate::approve::pending::Pending;
+use crate::approve::{ApproveAll, Approver, DeferAll, TerminalApprover};
 use crate::config::UserDirs;
 use crate::exit::Exit;
 use crate::gate::Request;
 use crate::session::{Reply, RunOptions, Session};
-use crate::store::{RunInfo, Store};
+use crate::store::{RunInfo, RunRecorder, Store};
 use crate::{diagnose, present, wire};
 use cmdgate_executor::{CancellationToken, ExecError, NotStarted, Outcome};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -101,16 +102,68 @@ fn perform(args: &Common, timeout: Option<Duration>, mut request: Request) -> Ex
         Ok(recorder) => recorder,
         Err(error) => return super::fail(Exit::Failed, error),
     };
+    let way = Way {
+        timeout,
+        spill: args.spill.clone(),
+        json: args.json,
+        passthrough: args.passthrough,
+        options: Some(super::approvals::options(&args.decide, timeout)),
+    };
+    // Contract P7, S17: the person at the terminal is asked; where there is none, the question is kept.
+    let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
+    if terminal && !args.json {
+        perform_by(&session, &recorder, request, &way, &TerminalApprover::new(session.gate().policy()))
+    } else {
+        perform_by(&session, &recorder, request, &way, &DeferAll)
+    }
+}
+
+/// Runs what was approved later on (contract P9): it is decided again, and a deny holds.
+pub(crate) fn resume(store: &Store, session: &Session, pending: &Pending, json: bool) -> Exit {
+    let begun = store.begin(&RunInfo {
+        kind: "command",
+        goal: Some(format!("approval {} of run {}", pending.id, pending.run)),
+        root: session.gate().root().to_string_lossy().into_owned(),
+        sandbox: session.gate().mode().as_str(),
+        approval: session.gate().approval().as_str(),
+    });
+    let recorder = match begun {
+        Ok(recorder) => recorder,
+        Err(error) => return super::fail(Exit::Failed, error),
+    };
+    let timeout =
+        pending.options.get("timeout_ms").and_then(serde_json::Value::as_u64).map(Duration::from_millis);
+    let way = Way { timeout, spill: None, json, passthrough: false, options: None };
+    perform_by(session, &recorder, pending.request.clone(), &way, &ApproveAll)
+}
+
+/// How a command is run and its end shown.
+struct Way {
+    timeout: Option<Duration>,
+    spill: Option<PathBuf>,
+    json: bool,
+    passthrough: bool,
+    /// What the command line set, to be stored with a question.
+    options: Option<serde_json::Value>,
+}
+
+fn perform_by(
+    session: &Session,
+    recorder: &RunRecorder<'_>,
+    request: Request,
+    way: &Way,
+    approver: &dyn Approver,
+) -> Exit {
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(exit) => return exit,
     };
     let cancel = CancellationToken::new();
     let options = RunOptions {
-        timeout,
+        timeout: way.timeout,
         cancel: Some(cancel.clone()),
-        spill: args.spill.clone(),
-        echo: args.passthrough,
+        spill: way.spill.clone(),
+        echo: way.passthrough,
         ..RunOptions::default()
     };
     let shown = request.action.text().into_owned();
@@ -122,21 +175,29 @@ fn perform(args: &Common, timeout: Option<Duration>, mut request: Request) -> Ex
                 interrupted.cancel();
             }
         });
-        session.perform(request, options, &DeferAll, &recorder).await
+        session.perform(request, options, approver, recorder).await
     });
     let exit = exit_of(&reply);
+    if let (Reply::ApprovalRequired { decision, record }, Some(options)) = (&reply, &way.options) {
+        match recorder.defer(*record, session, &asked, decision, options) {
+            Ok(id) => anstream::eprintln!(
+                "harness: stored as approval {id}: `harness approvals approve {id}`, then `harness approvals resume {id}`"
+            ),
+            Err(error) => anstream::eprintln!("harness: the question could not be stored: {error}"),
+        }
+    }
     if let Err(error) = recorder.finish(wire::reply_kind(&reply)) {
         anstream::eprintln!("harness: the end of this run could not be recorded: {error}");
     }
-    let text = if args.passthrough && matches!(reply, Reply::Ran { .. }) {
+    let text = if way.passthrough && matches!(reply, Reply::Ran { .. }) {
         passed_through(&reply)
-    } else if args.json {
+    } else if way.json {
         match serde_json::to_string(&wire::Replied::new(&shown, session.gate().root(), &reply)) {
             Ok(text) => text,
             Err(error) => return super::fail(Exit::Failed, error),
         }
     } else {
-        text_of(&shown, &session, &asked, &reply)
+        text_of(&shown, session, &asked, &reply)
     };
     if io::stdout().lock().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()).is_err() {
         return Exit::Failed;

@@ -5,6 +5,7 @@
 //! a chain alone cannot show is that its end was cut off: keep [`Verified::head`] elsewhere for that.
 
 mod journal;
+mod pending;
 mod prune;
 mod query;
 mod record;

@@ -28,8 +28,8 @@ pub struct RunInfo {
 /// A store, and the run whose steps are written.
 #[derive(Debug)]
 pub struct RunRecorder<'s> {
-    store: &'s Store,
-    run: i64,
+    pub(super) store: &'s Store,
+    pub(super) run: i64,
 }
 
 impl Store {

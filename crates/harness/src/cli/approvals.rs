@@ -1,0 +1,240 @@
+//! `harness approvals`: questions that wait for an answer.
+
+use super::decide::DecideArgs;
+use super::log::{new_table, print, print_json, short_time};
+use crate::approve::pending::Pending;
+use crate::exit::Exit;
+use crate::present::printable;
+use crate::wire::SCHEMA_VERSION;
+use clap::{Subcommand, ValueEnum};
+use comfy_table::Cell;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Answer questions that nobody could answer when they were asked, and resume what was approved
+///
+/// Exit status: 0 done, 1 the approval does not exist or was used before, 126 refused; of `resume`, as `harness run`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  harness approvals list\n  harness approvals show 3\n  \
+    harness approvals approve 3 && harness approvals resume 3")]
+pub(crate) struct ApprovalsArgs {
+    #[command(subcommand)]
+    command: ApprovalsCommand,
+    /// The trace database [default: trace.db in the state directory]
+    #[arg(long, value_name = "FILE", global = true)]
+    trace: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum ApprovalsCommand {
+    /// The questions that wait, or that are approved and not resumed yet
+    List {
+        /// Also those that are done with
+        #[arg(long)]
+        all: bool,
+    },
+    /// What was asked, and what changed since
+    Show {
+        /// The approval's number
+        id: i64,
+    },
+    /// Say yes; `resume` then runs it
+    Approve {
+        /// The approval's number
+        id: i64,
+    },
+    /// Say no
+    Deny {
+        /// The approval's number
+        id: i64,
+        /// A message to whoever asked
+        #[arg(long, short, default_value = "")]
+        message: String,
+    },
+    /// Decide again, and run what was approved
+    Resume {
+        /// The approval's number
+        id: i64,
+        /// Although files or the directory changed since it was asked
+        #[arg(long)]
+        force: bool,
+    },
+}
+
+pub(crate) fn approvals(args: &ApprovalsArgs) -> Exit {
+    run(args).unwrap_or_else(|exit| exit)
+}
+
+fn run(args: &ApprovalsArgs) -> Result<Exit, Exit> {
+    let store = super::run::open_store(args.trace.as_ref())?;
+    let failed = |error| super::fail(Exit::Unwell, error);
+    match &args.command {
+        ApprovalsCommand::List { all } => {
+            let list = store.pendings(*all).map_err(failed)?;
+            if args.json {
+                let approvals: Vec<Value> = list.iter().map(json_of).collect();
+                return print_json(&json!({ "schema_version": SCHEMA_VERSION, "approvals": approvals }));
+            }
+            if list.is_empty() {
+                return print("nothing waits for an answer\n");
+            }
+            let mut table = new_table(["#", "time (UTC)", "state", "command", "project"]);
+            for pending in &list {
+                table.add_row([
+                    Cell::new(pending.id),
+                    Cell::new(short_time(&pending.at)),
+                    Cell::new(&pending.state),
+                    Cell::new(printable(&pending.request.action.text())),
+                    Cell::new(printable(&pending.root.to_string_lossy())),
+                ]);
+            }
+            print(&format!("{table}\n"))
+        }
+        ApprovalsCommand::Show { id } => {
+            let pending = find(&store, *id)?;
+            if args.json {
+                let mut value = json_of(&pending);
+                if let Some(object) = value.as_object_mut() {
+                    object.insert("schema_version".to_owned(), json!(SCHEMA_VERSION));
+                }
+                return print_json(&value);
+            }
+            print(&text_of(&pending))
+        }
+        ApprovalsCommand::Approve { id } => {
+            let pending = store.answer(*id, true, "").map_err(failed)?;
+            said(args, &pending, &format!("approved; run it with: harness approvals resume {id}"))
+        }
+        ApprovalsCommand::Deny { id, message } => {
+            let pending = store.answer(*id, false, message).map_err(failed)?;
+            said(args, &pending, "denied")
+        }
+        ApprovalsCommand::Resume { id, force } => {
+            let pending = find(&store, *id)?;
+            if !pending.root.is_dir() {
+                return Err(super::fail(
+                    Exit::Refused,
+                    format_args!(
+                        "the project {} is gone, so approval {id} cannot be resumed",
+                        pending.root.display()
+                    ),
+                ));
+            }
+            let decide = options_of(&pending)?;
+            let session = decide.session(None)?;
+            let changes = pending.changes(&session);
+            for change in &changes {
+                anstream::eprintln!("changed since it was asked: {}", printable(change));
+            }
+            if !pending.same_policy(&session) {
+                anstream::eprintln!(
+                    "the policy changed since it was asked; it is decided again under the present one"
+                );
+            }
+            if !changes.is_empty() && !force {
+                return Err(super::fail(
+                    Exit::Refused,
+                    "not resumed: look at the changes, then pass --force, or ask again",
+                ));
+            }
+            store.take_approved(*id).map_err(failed)?;
+            Ok(super::run::resume(&store, &session, &pending, args.json))
+        }
+    }
+}
+
+fn find(store: &crate::store::Store, id: i64) -> Result<Pending, Exit> {
+    match store.pending(id) {
+        Ok(Some(pending)) => Ok(pending),
+        Ok(None) => Err(super::fail(Exit::Unwell, crate::approve::pending::PendingError::Unknown(id))),
+        Err(error) => Err(super::fail(Exit::Unwell, error)),
+    }
+}
+
+fn said(args: &ApprovalsArgs, pending: &Pending, text: &str) -> Result<Exit, Exit> {
+    if args.json { print_json(&json_of(pending)) } else { print(&format!("{text}\n")) }
+}
+
+/// What the command line set when it was asked, as it is stored.
+pub(super) fn options(decide: &DecideArgs, timeout: Option<std::time::Duration>) -> Value {
+    let name = |value: Option<clap::builder::PossibleValue>| value.map(|value| value.get_name().to_owned());
+    let policy: Vec<String> = decide
+        .policy
+        .iter()
+        .map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()).to_string_lossy().into_owned())
+        .collect();
+    json!({
+        "sandbox": name(decide.sandbox.and_then(|value| value.to_possible_value())),
+        "approval": name(decide.approval.and_then(|value| value.to_possible_value())),
+        "grammar": name(decide.grammar.and_then(|value| value.to_possible_value())),
+        "profile": name(decide.profile.and_then(|value| value.to_possible_value())),
+        "policy": policy,
+        "timeout_ms": timeout.and_then(|timeout| u64::try_from(timeout.as_millis()).ok()),
+    })
+}
+
+/// The stored options again. One that is not understood ends it, because without it the run would be another one.
+fn options_of(pending: &Pending) -> Result<DecideArgs, Exit> {
+    fn one<T: ValueEnum>(options: &Value, name: &str) -> Result<Option<T>, Exit> {
+        match options.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => {
+                T::from_str(value.as_str().unwrap_or_default(), false).map(Some).map_err(|error| {
+                    crate::cli::fail(Exit::Failed, format_args!("the stored option {name}: {error}"))
+                })
+            }
+        }
+    }
+    let options = &pending.options;
+    let policy = options.get("policy").and_then(Value::as_array);
+    Ok(DecideArgs {
+        root: Some(pending.root.clone()),
+        workdir: Some(pending.workdir.clone()),
+        sandbox: one(options, "sandbox")?,
+        approval: one(options, "approval")?,
+        grammar: one(options, "grammar")?,
+        profile: one(options, "profile")?,
+        policy: policy.into_iter().flatten().filter_map(Value::as_str).map(PathBuf::from).collect(),
+    })
+}
+
+fn json_of(pending: &Pending) -> Value {
+    json!({
+        "id": pending.id,
+        "run": pending.run,
+        "step": pending.step,
+        "at": pending.at,
+        "root": pending.root,
+        "workdir": pending.workdir,
+        "command": pending.request.action.text(),
+        "resumable": pending.resumable,
+        "state": pending.state,
+        "answered_at": pending.answered_at,
+        "message": pending.answer,
+        "policy_hash": pending.policy_hash,
+        "files": pending.files,
+        "decision": pending.shown.get("decision"),
+    })
+}
+
+fn text_of(pending: &Pending) -> String {
+    let shown = pending.shown.get("text").and_then(Value::as_str).unwrap_or_default();
+    let files = pending
+        .files
+        .iter()
+        .map(|file| printable(&file.path.to_string_lossy()))
+        .collect::<Vec<_>>()
+        .join("\n  ");
+    format!(
+        "approval {} is {}\ncommand  {}\nworkdir  {}\n{}\n{shown}\nfiles whose contents were noted:\n  {}\n",
+        pending.id,
+        pending.state,
+        printable(&pending.request.action.text()),
+        printable(&pending.workdir.to_string_lossy()),
+        crate::approve::terminal::touches(&pending.request.action),
+        if files.is_empty() { "none" } else { files.as_str() },
+    )
+}

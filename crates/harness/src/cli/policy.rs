@@ -1,0 +1,261 @@
+//! `harness policy` and `harness config`: look at the rules without deciding anything.
+
+use super::decide::DecideArgs;
+use super::log::{print, print_json};
+use crate::config::{Loaded, OriginState};
+use crate::exit::Exit;
+use crate::present::printable;
+use crate::wire::SCHEMA_VERSION;
+use clap::Subcommand;
+use cmdgate_policy::{Act, Effect, PolicyFile, Severity, Timestamp, lint_at};
+use serde_json::json;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+/// Test, check and show the policy
+///
+/// Exit status: 0 done or allow, 1 an example fails or the lint warns, 3 a file is wrong; `check`: 0, 10 ask, 20 deny.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  harness policy test .cmdgate.toml\n  harness policy lint\n  \
+    harness policy check exec 'npm test'\n  harness policy schema > policy.schema.json")]
+pub(crate) struct PolicyArgs {
+    #[command(subcommand)]
+    command: PolicyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum PolicyCommand {
+    /// Try the examples of rules: of these files, or of all effective ones
+    Test {
+        /// Policy files
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        decide: DecideArgs,
+    },
+    /// Say which rules hardly do what was meant
+    Lint {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        decide: DecideArgs,
+    },
+    /// Show the effective layers, rules and settings
+    Show {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        decide: DecideArgs,
+    },
+    /// Print the JSON Schema of policy files
+    Schema,
+    /// Ask the rules alone, without classifier and settings
+    Check {
+        /// read, write, exec or net
+        act: Act,
+        /// A path, a command, or a host
+        target: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        decide: DecideArgs,
+    },
+}
+
+/// Show the effective configuration
+#[derive(Debug, clap::Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// The effective settings
+    Show {
+        /// Also the files that were looked for, and what became of each
+        #[arg(long)]
+        origin: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        decide: DecideArgs,
+    },
+}
+
+pub(crate) fn policy(args: &PolicyArgs) -> Exit {
+    let done = match &args.command {
+        PolicyCommand::Test { files, decide } => test(files, decide),
+        PolicyCommand::Lint { json, decide } => lint(*json, decide),
+        PolicyCommand::Show { json, decide } => show(*json, decide),
+        PolicyCommand::Schema => print(cmdgate_policy::SCHEMA),
+        PolicyCommand::Check { act, target, json, decide } => check(*act, target, *json, decide),
+    };
+    done.unwrap_or_else(|exit| exit)
+}
+
+pub(crate) fn config(args: &ConfigArgs) -> Exit {
+    let ConfigCommand::Show { origin, json, decide } = &args.command;
+    config_show(*origin, *json, decide).unwrap_or_else(|exit| exit)
+}
+
+fn load(decide: &DecideArgs) -> Result<Loaded, Exit> {
+    decide.load(&decide.root()?, None)
+}
+
+/// Reading a file tries its examples already; one that fails is an error with its place.
+fn test(files: &[PathBuf], decide: &DecideArgs) -> Result<Exit, Exit> {
+    let paths: Vec<PathBuf> = if files.is_empty() {
+        let loaded = load(decide).map_err(|exit| if exit == Exit::Policy { Exit::Unwell } else { exit })?;
+        let read = loaded.origins.into_iter().filter(|origin| origin.state != OriginState::Absent);
+        read.map(|origin| origin.path).collect()
+    } else {
+        files.to_vec()
+    };
+    let (mut tried, mut failed) = (0, false);
+    for path in &paths {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            super::fail(Exit::Policy, format_args!("cannot read {}: {error}", path.display()))
+        })?;
+        match PolicyFile::parse(&path.display().to_string(), &text) {
+            Ok(file) => {
+                let results = file.run_examples();
+                tried += results.len();
+                failed |= !results.iter().all(cmdgate_policy::ExampleResult::passed);
+            }
+            Err(errors) => {
+                anstream::eprintln!("{}", crate::diagnose::policy_errors(&text, &errors));
+                failed = true;
+            }
+        }
+    }
+    print(&format!("{tried} examples hold in {} files\n", paths.len()))?;
+    Ok(if failed { Exit::Unwell } else { Exit::Success })
+}
+
+fn lint(json: bool, decide: &DecideArgs) -> Result<Exit, Exit> {
+    let loaded = load(decide)?;
+    let lints = lint_at(&loaded.policy, Timestamp::from(SystemTime::now()));
+    if json {
+        print_json(&json!({ "schema_version": SCHEMA_VERSION, "lints": lints }))?;
+    } else if lints.is_empty() {
+        print("nothing is doubtful\n")?;
+    } else {
+        let lines: Vec<String> = lints.iter().map(|lint| printable(&lint.to_string())).collect();
+        print(&(lines.join("\n") + "\n"))?;
+    }
+    let doubtful = lints.iter().any(|lint| lint.severity >= Severity::Warning);
+    Ok(if doubtful { Exit::Unwell } else { Exit::Success })
+}
+
+fn show(json: bool, decide: &DecideArgs) -> Result<Exit, Exit> {
+    let loaded = load(decide)?;
+    let mut text = String::new();
+    let mut layers = Vec::new();
+    for layer in loaded.policy.layers() {
+        let from = layer.origin.as_ref().map_or_else(String::new, |path| format!(" ({})", path.display()));
+        let bound = if layer.tighten_only { ", may only tighten" } else { "" };
+        let _ = writeln!(text, "layer {}{}{bound}", printable(&layer.name), printable(&from));
+        let mut rules = Vec::new();
+        for rule in layer.all_rules() {
+            let why = rule.reason.as_deref().map_or_else(String::new, |reason| format!("  # {reason}"));
+            let pattern = rule.pattern.as_str();
+            let _ = writeln!(
+                text,
+                "  {:5} {:5} {}{}",
+                rule.effect.as_str(),
+                rule.act.as_str(),
+                printable(pattern),
+                printable(&why)
+            );
+            rules.push(json!({
+                "act": rule.act,
+                "effect": rule.effect,
+                "pattern": pattern,
+                "reason": rule.reason,
+                "expires": rule.expires,
+            }));
+        }
+        layers.push(json!({
+            "name": layer.name,
+            "file": layer.origin,
+            "tighten_only": layer.tighten_only,
+            "lock": layer.lock,
+            "rules": rules,
+        }));
+    }
+    let mut defaults = serde_json::Map::new();
+    for act in Act::ALL {
+        let (effect, layer) = loaded.policy.default_effect(act);
+        let _ = writeln!(text, "default {act} {effect} ({layer})");
+        defaults.insert(act.as_str().to_owned(), json!({ "effect": effect, "layer": layer }));
+    }
+    if json {
+        return print_json(&json!({
+            "schema_version": SCHEMA_VERSION,
+            "layers": layers,
+            "defaults": defaults,
+            "settings": loaded.settings,
+        }));
+    }
+    print(&text)
+}
+
+fn check(act: Act, target: &str, json: bool, decide: &DecideArgs) -> Result<Exit, Exit> {
+    let loaded = load(decide)?;
+    let ruling = loaded.policy.check_at(act, target, SystemTime::now());
+    if json {
+        print_json(&json!({ "schema_version": SCHEMA_VERSION, "ruling": ruling }))?;
+    } else {
+        print(&format!("{}\n", printable(&ruling.to_string())))?;
+    }
+    Ok(match ruling.effect {
+        Effect::Allow => Exit::Success,
+        Effect::Ask => Exit::Ask,
+        Effect::Deny => Exit::Deny,
+    })
+}
+
+fn config_show(origin: bool, json: bool, decide: &DecideArgs) -> Result<Exit, Exit> {
+    let loaded = load(decide)?;
+    let state = |state: OriginState| match state {
+        OriginState::Absent => "absent",
+        OriginState::Read => "read",
+        OriginState::OnlyTightens => "only_tightens",
+    };
+    let settings =
+        serde_json::to_value(&loaded.settings).map_err(|error| super::fail(Exit::Failed, error))?;
+    if json {
+        let origins: Vec<_> = loaded
+            .origins
+            .iter()
+            .map(|found| json!({ "layer": found.layer, "path": found.path, "state": state(found.state) }))
+            .collect();
+        let origins = if origin { json!(origins) } else { serde_json::Value::Null };
+        return print_json(
+            &json!({ "schema_version": SCHEMA_VERSION, "settings": settings, "origins": origins }),
+        );
+    }
+    let mut text = String::new();
+    for (name, value) in settings.as_object().into_iter().flatten() {
+        if !value.is_null() {
+            let _ = writeln!(text, "{name} = {}", printable(&value.to_string()));
+        }
+    }
+    if origin {
+        for found in &loaded.origins {
+            let _ = writeln!(
+                text,
+                "# {}: {} ({})",
+                found.layer,
+                printable(&found.path.to_string_lossy()),
+                state(found.state)
+            );
+        }
+    }
+    print(&text)
+}

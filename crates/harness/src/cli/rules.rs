@@ -1,0 +1,102 @@
+//! `harness rules`: rules that a person asked to be remembered.
+
+use super::log::{new_table, print, print_json};
+use crate::approve::remember::{self, RememberedFile};
+use crate::config::UserDirs;
+use crate::exit::Exit;
+use crate::present::printable;
+use crate::wire::SCHEMA_VERSION;
+use clap::Subcommand;
+use comfy_table::Cell;
+use serde_json::{Value, json};
+
+/// List and remove the rules that approvals left behind
+///
+/// Exit status: 0 done, 1 there is no such rule, 3 the file is wrong.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RulesArgs {
+    #[command(subcommand)]
+    command: RulesCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum RulesCommand {
+    /// All remembered rules with their numbers
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Forget a rule
+    Remove {
+        /// Its number in the list
+        number: usize,
+    },
+}
+
+pub(crate) fn rules(args: &RulesArgs) -> Exit {
+    run(args).unwrap_or_else(|exit| exit)
+}
+
+fn run(args: &RulesArgs) -> Result<Exit, Exit> {
+    let Some(config) = UserDirs::from_environment().config else {
+        return Err(super::fail(Exit::Failed, remember::RememberError::NoDirectory));
+    };
+    let file = RememberedFile::new(config.join(remember::FILE));
+    let failed = |error| super::fail(Exit::Policy, error);
+    match &args.command {
+        RulesCommand::List { json } => {
+            let rules = file.list().map_err(failed)?;
+            if *json {
+                let rules: Vec<Value> = rules
+                    .iter()
+                    .map(|found| {
+                        json!({
+                            "number": found.number,
+                            "project": found.project,
+                            "act": found.rule.act,
+                            "effect": found.rule.effect,
+                            "pattern": found.rule.pattern.as_str(),
+                            "whole": found.rule.whole,
+                            "reason": found.rule.reason,
+                            "expires": found.rule.expires,
+                        })
+                    })
+                    .collect();
+                return print_json(
+                    &json!({ "schema_version": SCHEMA_VERSION, "file": file.path(), "rules": rules }),
+                );
+            }
+            if rules.is_empty() {
+                return print("no rules are remembered\n");
+            }
+            let mut table = new_table(["#", "rule", "where", "until", "why"]);
+            for found in &rules {
+                let whole = if found.rule.whole { " (whole)" } else { "" };
+                let rule = &found.rule;
+                table.add_row([
+                    Cell::new(found.number),
+                    Cell::new(format!(
+                        "{} {} {}{whole}",
+                        rule.effect,
+                        rule.act,
+                        printable(rule.pattern.as_str())
+                    )),
+                    Cell::new(found.project.as_deref().map_or_else(|| "everywhere".to_owned(), printable)),
+                    Cell::new(
+                        rule.expires.map_or_else(|| "removed".to_owned(), |expires| expires.to_string()),
+                    ),
+                    Cell::new(printable(rule.reason.as_deref().unwrap_or_default())),
+                ]);
+            }
+            print(&format!("{table}\n(from {})\n", file.path().display()))
+        }
+        RulesCommand::Remove { number } => match file.remove(*number).map_err(failed)? {
+            Some(removed) => print(&format!("forgot `{}`\n", printable(removed.rule.pattern.as_str()))),
+            None => Err(super::fail(
+                Exit::Unwell,
+                format_args!("there is no rule {number}; `harness rules list`"),
+            )),
+        },
+    }
+}

@@ -1,0 +1,129 @@
+//! `harness trust`: let a project's policy file loosen, in exactly the content that a person has seen.
+
+use super::log::print;
+use crate::config::{PROJECT_FILE, UserDirs};
+use crate::exit::Exit;
+use crate::present::printable;
+use crate::trust::TrustStore;
+use cmdgate_policy::{Effect, Policy, PolicyFile};
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+
+/// Trust a project's policy file, in exactly its present content, so that it may loosen and not only tighten
+///
+/// Exit status: 0 done, 1 not trusted before or not confirmed, 2 usage, 3 the file is wrong.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  harness trust\n  harness trust --list\n  harness trust --revoke")]
+pub(crate) struct TrustArgs {
+    /// The file [default: .cmdgate.toml of the enclosing repository]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Show what is trusted
+    #[arg(long, conflicts_with_all = ["revoke", "yes", "file"])]
+    list: bool,
+    /// Trust it no more
+    #[arg(long, conflicts_with = "yes")]
+    revoke: bool,
+    /// Do not ask; for scripts whose author has read the file
+    #[arg(long)]
+    yes: bool,
+}
+
+pub(crate) fn trust(args: &TrustArgs) -> Exit {
+    run(args).unwrap_or_else(|exit| exit)
+}
+
+fn run(args: &TrustArgs) -> Result<Exit, Exit> {
+    let failed = |error| super::fail(Exit::Failed, error);
+    let mut store = TrustStore::open(UserDirs::from_environment().state.as_deref()).map_err(failed)?;
+    if args.list {
+        let mut text = String::new();
+        for entry in store.entries() {
+            let now = std::fs::read(&entry.path);
+            let state = match now {
+                Ok(content) if store.is_trusted(&entry.path, &content) => "trusted",
+                Ok(_) => "changed since, so it may only tighten",
+                Err(_) => "gone",
+            };
+            let _ = writeln!(text, "{}  {}  {state}", entry.sha256, printable(&entry.path.to_string_lossy()));
+        }
+        return print(if text.is_empty() { "nothing is trusted\n" } else { &text });
+    }
+    let current = std::env::current_dir().map_err(|error| {
+        super::fail(Exit::Failed, format_args!("the current directory cannot be read: {error}"))
+    })?;
+    let path = args.file.as_ref().map_or_else(
+        || super::place::enclosing_repository(&current).join(PROJECT_FILE),
+        |file| super::place::absolute(&current, file),
+    );
+    if args.revoke {
+        return if store.revoke(&path).map_err(failed)? {
+            print(&format!("{} may only tighten from now on\n", path.display()))
+        } else {
+            Err(super::fail(Exit::Unwell, format_args!("{} was not trusted", path.display())))
+        };
+    }
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        super::fail(Exit::Policy, format_args!("cannot read {}: {error}", path.display()))
+    })?;
+    let file = PolicyFile::parse(&path.display().to_string(), &text).map_err(|errors| {
+        anstream::eprintln!("{}", crate::diagnose::policy_errors(&text, &errors));
+        Exit::Policy
+    })?;
+    let shown: Vec<String> = text.lines().map(|line| format!("  | {}", printable(line))).collect();
+    let loosens = loosens(file);
+    let loosens = if loosens.is_empty() {
+        "it loosens nothing".to_owned()
+    } else {
+        format!("it loosens:\n  {}", printable_lines(&loosens))
+    };
+    print(&format!("{}\n{}\n{loosens}\n", path.display(), shown.join("\n")))?;
+    if !args.yes && !confirmed()? {
+        return Err(super::fail(Exit::Unwell, "not trusted"));
+    }
+    // What was shown is what is trusted, whatever the file holds by now.
+    store.trust(&path, text.as_bytes()).map_err(failed)?;
+    print("trusted in exactly this content\n")
+}
+
+fn printable_lines(lines: &[String]) -> String {
+    lines.iter().map(|line| printable(line)).collect::<Vec<_>>().join("\n  ")
+}
+
+fn confirmed() -> Result<bool, Exit> {
+    if !io::stdin().is_terminal() {
+        return Err(super::fail(
+            Exit::Usage,
+            "nobody is there to confirm it: pass --yes after reading the file",
+        ));
+    }
+    anstream::eprint!("Trust it? Type yes: ");
+    let _ = io::stderr().flush();
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer).map_err(|error| super::fail(Exit::Failed, error))?;
+    Ok(answer.trim() == "yes")
+}
+
+/// What the file would do beyond tightening: its allows, and the settings that are looser than the built-in ones.
+fn loosens(file: PolicyFile) -> Vec<String> {
+    let built_in = Policy::default();
+    let layers = file.into_layers("project");
+    let mut lines = Vec::new();
+    for layer in &layers {
+        for rule in layer.all_rules().iter().filter(|rule| rule.effect == Effect::Allow) {
+            lines.push(format!("allow {} `{}`", rule.act, rule.pattern.as_str()));
+        }
+        for act in cmdgate_policy::Act::ALL {
+            if let Some(effect) = layer.defaults.get(act)
+                && effect < built_in.default_effect(act).0
+            {
+                lines.push(format!("{act} is {effect} where no rule matches"));
+            }
+        }
+    }
+    let with = layers.into_iter().fold(built_in.clone(), Policy::with_layer).settings();
+    lines
+        .extend(with.looser_than(&built_in.settings()).into_iter().map(|name| format!("the setting {name}")));
+    lines
+}

@@ -1,0 +1,190 @@
+//! Approvals as a whole: deferred, answered by another process, resumed; and asked at a terminal.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use cmdgate_tests::{Project, Ran, harness_binary};
+use std::process::{Command, Stdio};
+
+const WRITE: [&str; 2] = ["--sandbox", "workspace_write"];
+
+/// Asks, and gives the number of the stored question.
+fn ask(project: &Project, command: &str) -> String {
+    let ran = project.run(&WRITE, command);
+    assert_eq!(ran.code, 126, "{ran:?}");
+    let (_, rest) = ran.stderr.split_once("stored as approval ").unwrap_or_else(|| panic!("{ran:?}"));
+    rest.split(':').next().unwrap().to_owned()
+}
+
+#[test]
+fn a_stored_question_is_answered_and_resumed_once() {
+    // contract: S17, P9
+    let project = Project::new();
+    let id = ask(&project, "touch made.txt");
+    let list = project.harness(["approvals", "list", "--json"]).json();
+    assert_eq!(list["approvals"][0]["command"], "touch made.txt");
+    assert_eq!(list["approvals"][0]["decision"]["effect"], "ask");
+    let show = project.harness(["approvals", "show", &id]);
+    assert!(show.stdout.contains("touch made.txt") && show.stdout.contains("APPROVAL_REQUIRED"), "{show:?}");
+    let early = project.harness(["approvals", "resume", &id]);
+    assert!(early.code == 1 && early.stderr.contains("pending"), "{early:?}");
+    assert_eq!(project.harness(["approvals", "approve", &id]).code, 0);
+    let twice = project.harness(["approvals", "approve", &id]);
+    assert!(twice.code == 1 && twice.stderr.contains("answered before"), "{twice:?}");
+    let ran = project.harness(["approvals", "resume", &id]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(project.root().join("made.txt").exists());
+    let again = project.harness(["approvals", "resume", &id]);
+    assert!(again.code == 1 && again.stderr.contains("resumed"), "{again:?}");
+    assert_eq!(project.harness(["log", "verify"]).code, 0);
+    let unknown = project.harness(["approvals", "approve", "999"]);
+    assert!(unknown.code == 1 && unknown.stderr.contains("no approval 999"), "{unknown:?}");
+}
+
+#[test]
+fn a_denied_question_stays_denied() {
+    // contract: P9
+    let project = Project::new();
+    let id = ask(&project, "touch made.txt");
+    assert_eq!(project.harness(["approvals", "deny", &id, "--message", "not now"]).code, 0);
+    assert_eq!(project.harness(["approvals", "approve", &id]).code, 1);
+    assert_eq!(project.harness(["approvals", "resume", &id]).code, 1);
+    assert!(!project.root().join("made.txt").exists());
+    assert!(project.harness(["log", "--refused"]).stdout.contains("not now"));
+}
+
+#[test]
+fn a_deny_that_came_meanwhile_holds() {
+    // contract: P9, P3
+    let project = Project::new();
+    let id = ask(&project, "touch made.txt");
+    assert_eq!(project.harness(["approvals", "approve", &id]).code, 0);
+    project.write_beside(
+        "config/cmdgate/policy.toml",
+        "[[rule]]\nact = \"exec\"\neffect = \"deny\"\npattern = \"touch\"\n",
+    );
+    let ran = project.harness(["approvals", "resume", &id]);
+    assert_eq!(ran.code, 126, "{ran:?}");
+    assert!(ran.stderr.contains("policy changed") && ran.stderr.contains("touch"), "{ran:?}");
+    assert!(!project.root().join("made.txt").exists());
+}
+
+#[test]
+fn what_changed_since_is_named_and_needs_force() {
+    // contract: P9
+    let project = Project::new();
+    project.write("job.sh", "echo one > out.txt\n");
+    let id = ask(&project, "bash job.sh");
+    assert_eq!(project.harness(["approvals", "approve", &id]).code, 0);
+    project.write("job.sh", "echo two > out.txt\n");
+    let ran = project.harness(["approvals", "resume", &id]);
+    assert!(ran.code == 126 && ran.stderr.contains("job.sh has another content"), "{ran:?}");
+    assert!(!project.root().join("out.txt").exists());
+    let ran = project.harness(["approvals", "resume", &id, "--force"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(project.root().join("out.txt").exists());
+}
+
+#[test]
+fn of_two_that_resume_at_once_one_wins() {
+    // contract: P9
+    let project = Project::new();
+    let id = ask(&project, "mkdir once");
+    assert_eq!(project.harness(["approvals", "approve", &id]).code, 0);
+    let children: Vec<_> = (0..4)
+        .map(|_| {
+            let mut command = project.command(["approvals", "resume", &id]);
+            command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        })
+        .collect();
+    let codes: Vec<i32> =
+        children.into_iter().map(|mut child| child.wait().unwrap().code().unwrap()).collect();
+    assert_eq!(codes.iter().filter(|code| **code == 0).count(), 1, "{codes:?}");
+    assert_eq!(codes.iter().filter(|code| **code == 1).count(), 3, "{codes:?}");
+}
+
+#[test]
+fn a_command_with_a_secret_is_not_stored_whole_and_not_resumed() {
+    // contract: P9, S19
+    let project = Project::new();
+    let token = format!("{}{}", "ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4");
+    let id = ask(&project, &format!("touch {token}"));
+    let show = project.harness(["approvals", "show", &id]);
+    assert!(!show.stdout.contains(&token), "{show:?}");
+    let approved = project.harness(["approvals", "approve", &id]);
+    assert!(approved.code == 1 && approved.stderr.contains("secret"), "{approved:?}");
+}
+
+/// Runs `harness run` at a pseudo-terminal and presses `keys` (Python's spelling) at its question.
+fn at_terminal(project: &Project, command: &str, keys: &[&str]) -> Ran {
+    let script = r#"
+import os, pty, select, sys, time
+argv, keys = sys.argv[1].split('\x1f'), [k.encode().decode('unicode_escape') for k in sys.argv[2].split('\x1f')]
+pid, fd = pty.fork()
+if pid == 0:
+    os.environ['TERM'] = 'xterm'
+    os.execv(argv[0], argv)
+out, asked, end = b'', 0, time.time() + 60
+while time.time() < end:
+    ready, _, _ = select.select([fd], [], [], 0.2)
+    if ready:
+        try:
+            data = os.read(fd, 65536)
+        except OSError:
+            break
+        if not data:
+            break
+        out += data
+    elif keys and (b'Run it?' in out):
+        os.write(fd, keys.pop(0).encode())
+_, status = os.waitpid(pid, 0)
+sys.stdout.buffer.write(out)
+sys.exit(os.waitstatus_to_exitcode(status))
+"#;
+    let argv = [&[harness_binary().to_str().unwrap(), "run"], &WRITE[..], &["--", command]].concat();
+    let mut python = Command::new("python3");
+    python.args(["-c", script, &argv.join("\x1f"), &keys.join("\x1f")]).current_dir(project.root());
+    for (name, value) in project.command([""; 0]).get_envs() {
+        if let Some(value) = value {
+            python.env(name, value);
+        }
+    }
+    python.output().unwrap().into()
+}
+
+const DOWN: &str = "\\x1b[B";
+const ENTER: &str = "\\r";
+
+#[test]
+fn a_person_at_the_terminal_is_asked() {
+    // contract: P7, S17
+    let project = Project::new();
+    let no = at_terminal(&project, "touch a-file", &[ENTER]);
+    assert!(no.code == 126 && no.stdout.contains("runs: touch a-file"), "{no:?}");
+    assert!(!project.root().join("a-file").exists());
+    let once = at_terminal(&project, "touch a-file", &[DOWN, ENTER]);
+    assert_eq!(once.code, 0, "{once:?}");
+    assert!(project.root().join("a-file").exists());
+    assert!(project.harness(["rules", "list"]).stdout.contains("no rules"));
+    // The last line: no, with a message.
+    let message = at_terminal(&project, "touch other", &["\\x1b[A", ENTER, "use src", ENTER]);
+    assert!(message.code == 126, "{message:?}");
+    assert!(project.harness(["log", "--refused"]).stdout.contains("use src"));
+}
+
+#[test]
+fn always_writes_exactly_the_rule_that_was_shown() {
+    // contract: P7
+    let project = Project::new();
+    let always = at_terminal(&project, "touch kept", &[DOWN, DOWN, DOWN, ENTER, ENTER]);
+    assert!(always.code == 0 && always.stdout.contains("allow exec `touch kept`"), "{always:?}");
+    let rules = project.harness(["rules", "list", "--json"]).json();
+    assert_eq!(rules["rules"][0]["pattern"], "touch kept");
+    assert_eq!(rules["rules"][0]["project"], project.root().to_str().unwrap());
+    assert_eq!(project.run(&WRITE, "touch kept").code, 0, "the rule counts from now on");
+    assert_eq!(project.run(&WRITE, "touch kept2").code, 126, "and for nothing else");
+    assert_eq!(project.harness(["policy", "lint"]).code, 0);
+    assert_eq!(project.harness(["rules", "remove", "1"]).code, 0);
+    assert_eq!(project.run(&WRITE, "touch kept").code, 126);
+    let never = at_terminal(&project, "bash -c 'touch x'", &[ENTER]);
+    assert!(never.stdout.contains("only once") && !never.stdout.contains("always"), "{never:?}");
+}
