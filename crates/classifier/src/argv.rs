@@ -3,10 +3,9 @@
 use crate::arg::{Arg, Shape};
 use crate::condition::Condition;
 use crate::finding::{Code, Row};
+use crate::pieces::{Script, script_span};
 use crate::script::Judge;
-use crate::spec::{
-    CommandSpec, Flag, FlagEffect, Operands, Prints, Role, Rule, ScriptIssue, Stance, Tweak, Value,
-};
+use crate::spec::{CommandSpec, Flag, FlagEffect, Operands, Prints, Role, Rule, Stance, Tweak, Value};
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -56,13 +55,7 @@ pub struct Reader<'j, 'a> {
     /// The values of the flags of a program with a reader of its own, in order; none for one without or of unknown text.
     values: Vec<(&'static Flag, Option<String>)>,
     /// The pieces of a script that is given in several (`sed -e`), and what checks them.
-    script: Option<Script<'a>>,
-}
-
-/// A script that is given in pieces.
-struct Script<'a> {
-    check: fn(&str) -> Result<(), ScriptIssue>,
-    pieces: Vec<Arg<'a>>,
+    pub(crate) script: Option<Script<'a>>,
 }
 
 /// Where the value of a flag comes from.
@@ -667,47 +660,6 @@ impl<'j, 'a> Reader<'j, 'a> {
         }
     }
 
-    /// Reports what is wrong with a script.
-    pub(crate) fn report_script(&mut self, arg: &Arg<'a>, issue: &ScriptIssue, flag: Option<&'static str>) {
-        self.report(issue.code, script_span(arg, issue), flag, issue.why);
-    }
-
-    /// Checks a script that was given in pieces.
-    fn check_script(&mut self) {
-        let Some(script) = self.script.take() else {
-            return;
-        };
-        let mut text = String::new();
-        for (at, piece) in script.pieces.iter().enumerate() {
-            let Some(literal) = piece.literal() else {
-                return;
-            };
-            if at > 0 {
-                text.push('\n');
-            }
-            text.push_str(literal);
-        }
-        let Err(issue) = (script.check)(&text) else {
-            return;
-        };
-        let mut start = 0;
-        let mut span = self.name;
-        for piece in &script.pieces {
-            let end = start + piece.text.len();
-            if issue.start <= end {
-                let within = ScriptIssue {
-                    start: issue.start.saturating_sub(start),
-                    end: issue.end.min(end).saturating_sub(start),
-                    ..issue
-                };
-                span = script_span(piece, &within);
-                break;
-            }
-            start = end + 1;
-        }
-        self.report(issue.code, span, None, issue.why);
-    }
-
     /// Adds the conditions that the flags seen so far ask for, and reports the combinations that are refused.
     fn apply_needs(&mut self) {
         for rule in self.spec.rules {
@@ -902,22 +854,4 @@ fn owned_tail<'a>(text: &Cow<'a, str>, offset: usize) -> Cow<'a, str> {
         Cow::Borrowed(text) => Cow::Borrowed(text.get(offset..).unwrap_or("")),
         Cow::Owned(text) => Cow::Owned(text.get(offset..).unwrap_or("").into()),
     }
-}
-
-/// The span of an issue inside a script argument: exact when the argument is its own source text, with or without a
-/// pair of quotes around it; else the whole argument.
-fn script_span(arg: &Arg<'_>, issue: &ScriptIssue) -> Span {
-    let extra = arg.span.len().saturating_sub(arg.text.len());
-    let before = match extra {
-        0 => 0,
-        2 => 1,
-        _ => return arg.span,
-    };
-    let at = |offset: usize| {
-        u32::try_from(offset.min(arg.text.len()))
-            .unwrap_or(0)
-            .saturating_add(arg.span.start)
-            .saturating_add(before)
-    };
-    Span::new(at(issue.start), at(issue.end.max(issue.start)))
 }

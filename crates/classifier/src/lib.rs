@@ -28,6 +28,7 @@ mod effect;
 mod finding;
 pub mod git_config;
 mod paths;
+mod pieces;
 mod redirect;
 mod script;
 pub mod spec;
