@@ -417,7 +417,10 @@ impl Gate {
         {
             return refused;
         }
-        if let Some(refused) = self.refuse_blocked_paths(&commands, workdir) {
+        if let Some(refused) = self
+            .refuse_blocked_paths(&commands, workdir)
+            .or_else(|| self.refuse_wandering_patterns(command, workdir))
+        {
             return refused;
         }
         // Paths are judged by rules even where the grammar of the verdict stops early.
@@ -450,6 +453,50 @@ impl Gate {
                             DecisionCode::PermissionDenied,
                             format!("`{word}` leads to {}, and {blocked} is blocked", path.display()),
                         ));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Contract H3: a pattern that bash expands is let through only where it names entries of one folder, and none of
+    /// them is, or leads to, a blocked place.
+    fn refuse_wandering_patterns(&self, command: &str, workdir: &Path) -> Option<Decision> {
+        self.settings.blocked_paths.first()?;
+        let refuse = |word: &str| {
+            Some(Decision::deny(
+                Source::PathPolicy,
+                DecisionCode::PermissionDenied,
+                format!("`{word}` is a pattern that may lead to a blocked folder; name the files"),
+            ))
+        };
+        let Ok(script) = cmdgate_lexer::lex(command, Grammar::Pipeline) else {
+            return refuse(command);
+        };
+        let stages = script.list.items.iter().flat_map(|item| &item.pipeline.stages);
+        for stage in stages {
+            let cmdgate_lexer::Command::Simple(segment) = stage else { return refuse(command) };
+            for word in segment.words.iter().filter(|word| word.literal().is_none()) {
+                let text = command.get(word.span.range()).unwrap_or(command);
+                // A lone tilde is expanded and judged with the other words.
+                if text.starts_with('~') && !text.contains(['*', '?', '[', '{']) {
+                    continue;
+                }
+                let (folder, last) = text.rsplit_once('/').unwrap_or(("", text));
+                let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
+                if !folder.chars().all(plain) || last.contains("..") {
+                    return refuse(text);
+                }
+                let folder = if folder.is_empty() && text.starts_with('/') { "/" } else { folder };
+                let folder = lexical_join(workdir, Path::new(folder));
+                let entries = std::fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
+                let reached = std::iter::once(folder.clone()).chain(entries.map(|entry| entry.path()));
+                for path in reached {
+                    let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+                    let blocked = |path: &Path| self.settings.blocking(&path.to_string_lossy()).is_some();
+                    if blocked(&path) || blocked(&real) {
+                        return refuse(text);
                     }
                 }
             }

@@ -218,6 +218,9 @@ pub struct Replied<'a> {
     /// How it ended, when it ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<WireRun<'a>>,
+    /// Advice, where a dedicated tool would have done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
 }
 
 /// A finished run.
@@ -307,6 +310,7 @@ impl<'a> Replied<'a> {
             layer: None,
             findings: Vec::new(),
             run: None,
+            hint: None,
         };
         match reply {
             Reply::Ran { decision, finished, .. } => {

@@ -5,18 +5,21 @@ use crate::approve::pending::Pending;
 use crate::approve::{ApproveAll, Approver, DeferAll, TerminalApprover};
 use crate::config::UserDirs;
 use crate::exit::Exit;
-use crate::gate::Request;
+use crate::gate::{Action, Request};
 use crate::session::{Reply, RunOptions, Session};
 use crate::store::{RunInfo, RunRecorder, Store};
 use crate::{diagnose, present, wire};
 use cmdgate_executor::{CancellationToken, ExecError, NotStarted, Outcome};
-use std::io::{self, IsTerminal, Write};
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Read, Write};
 use std::num::NonZeroU64;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The shortest and longest time that a shell command may ask for, in milliseconds (contract S1).
-const SHELL_TIMEOUT_RANGE: std::ops::RangeInclusive<u64> = 1_000..=60_000;
+/// The shortest time that a shell command may ask for, in milliseconds (contract S1). The longest is the session's.
+const SHORTEST: u64 = 1_000;
+/// A list of commands longer than this, in bytes, is not read.
+const LONGEST_LIST: u64 = 4 * 1024 * 1024;
 
 /// Decide about a shell command and run it in the sandbox
 ///
@@ -24,16 +27,26 @@ const SHELL_TIMEOUT_RANGE: std::ops::RangeInclusive<u64> = 1_000..=60_000;
 /// found, 2 usage, 3 a policy file is wrong.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  harness run -- 'git log --oneline | head -5'\n  \
-    harness run --sandbox workspace_write --approval never --timeout-ms 60000 -- 'npm test'")]
+    harness run --sandbox workspace_write --approval never --timeout-ms 60000 -- 'npm test'\n  \
+    harness run --profile hardened --each commands.txt")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     common: Common,
-    /// Time for the command, 1000 to 60000 milliseconds [default: 10000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(SHELL_TIMEOUT_RANGE), allow_negative_numbers = true)]
+    /// Time for the command, 1000 to 60000 milliseconds, up to 900000 under the hardened profile [default: 10000, or
+    /// 900000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(SHORTEST..), allow_negative_numbers = true)]
     timeout_ms: Option<u64>,
+    /// Run the commands of a file, one a line, in order; `-` is standard input. Blank lines are left out. Where the
+    /// profile or a policy sets `stop_at_first_failure`, a command that is refused or ends with another code than 0
+    /// ends the list. The exit status is that of the last command that failed
+    #[arg(long, value_name = "FILE", conflicts_with = "command", conflicts_with = "passthrough")]
+    each: Option<PathBuf>,
+    /// Go on with the list after a failure
+    #[arg(long, requires = "each")]
+    keep_going: bool,
     /// The command, as one argument
-    #[arg(last = true, required = true, value_name = "COMMAND")]
-    command: String,
+    #[arg(last = true, required_unless_present = "each", value_name = "COMMAND")]
+    command: Option<String>,
 }
 
 /// Decide about a program with its arguments and run it in the sandbox; no shell anywhere
@@ -73,21 +86,56 @@ struct Common {
 }
 
 pub(crate) fn run(args: RunArgs) -> Exit {
-    let timeout = args.timeout_ms.map(Duration::from_millis);
-    perform(&args.common, timeout, Request::shell(args.command))
+    let requests = match (args.command, &args.each) {
+        (Some(command), _) => vec![Request::shell(command)],
+        (None, Some(list)) => match commands_of(list) {
+            Ok(commands) => {
+                commands.lines().filter(|line| !line.trim().is_empty()).map(Request::shell).collect()
+            }
+            Err(error) => {
+                return super::fail(Exit::Usage, format_args!("cannot read {}: {error}", list.display()));
+            }
+        },
+        (None, None) => Vec::new(),
+    };
+    perform(&args.common, args.timeout_ms, requests, args.keep_going)
 }
 
 pub(crate) fn exec(args: ExecArgs) -> Exit {
-    let timeout = args.timeout_ms.map(|millis| Duration::from_millis(millis.get()));
-    perform(&args.common, timeout, Request::exec(args.argv))
+    perform(&args.common, args.timeout_ms.map(NonZeroU64::get), vec![Request::exec(args.argv)], false)
 }
 
-fn perform(args: &Common, timeout: Option<Duration>, mut request: Request) -> Exit {
+/// The text of a list of commands.
+fn commands_of(list: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let source: Box<dyn Read> =
+        if list == Path::new("-") { Box::new(io::stdin()) } else { Box::new(std::fs::File::open(list)?) };
+    if source.take(LONGEST_LIST + 1).read_to_string(&mut text)? as u64 > LONGEST_LIST {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("a list has at most {LONGEST_LIST} bytes"),
+        ));
+    }
+    Ok(text)
+}
+
+fn perform(args: &Common, timeout: Option<u64>, mut requests: Vec<Request>, keep_going: bool) -> Exit {
     let session = match args.decide.session(None) {
         Ok(session) => session,
         Err(exit) => return exit,
     };
-    request.workdir = args.decide.workdir(&session);
+    let most = session.shell_ceiling().as_millis();
+    let shell = matches!(requests.first(), Some(Request { action: Action::Shell(_), .. }));
+    if let Some(millis) = timeout.filter(|&millis| shell && u128::from(millis) > most) {
+        return super::fail(
+            Exit::Usage,
+            format_args!("--timeout-ms {millis}: a command may run {SHORTEST} to {most} milliseconds here"),
+        );
+    }
+    let timeout = timeout.map(Duration::from_millis);
+    for request in &mut requests {
+        request.workdir = args.decide.workdir(&session);
+    }
     let store = match open_store(args.trace.as_ref()) {
         Ok(store) => store,
         Err(exit) => return exit,
@@ -108,13 +156,14 @@ fn perform(args: &Common, timeout: Option<Duration>, mut request: Request) -> Ex
         json: args.json,
         passthrough: args.passthrough,
         options: Some(super::approvals::options(&args.decide, timeout)),
+        stops: session.gate().settings().stop_at_first_failure == Some(true) && !keep_going,
     };
     // Contract P7, S17: the person at the terminal is asked; where there is none, the question is kept.
     let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
     if terminal && !args.json {
-        perform_by(&session, &recorder, request, &way, &TerminalApprover::new(session.gate().policy()))
+        perform_by(&session, &recorder, requests, &way, &TerminalApprover::new(session.gate().policy()))
     } else {
-        perform_by(&session, &recorder, request, &way, &DeferAll)
+        perform_by(&session, &recorder, requests, &way, &DeferAll)
     }
 }
 
@@ -133,8 +182,8 @@ pub(crate) fn resume(store: &Store, session: &Session, pending: &Pending, json: 
     };
     let timeout =
         pending.options.get("timeout_ms").and_then(serde_json::Value::as_u64).map(Duration::from_millis);
-    let way = Way { timeout, spill: None, json, passthrough: false, options: None };
-    perform_by(session, &recorder, pending.request.clone(), &way, &ApproveAll)
+    let way = Way { timeout, spill: None, json, passthrough: false, options: None, stops: true };
+    perform_by(session, &recorder, vec![pending.request.clone()], &way, &ApproveAll)
 }
 
 /// How a command is run and its end shown.
@@ -145,12 +194,14 @@ struct Way {
     passthrough: bool,
     /// What the command line set, to be stored with a question.
     options: Option<serde_json::Value>,
+    /// The first failure ends a list of commands.
+    stops: bool,
 }
 
 fn perform_by(
     session: &Session,
     recorder: &RunRecorder<'_>,
-    request: Request,
+    requests: Vec<Request>,
     way: &Way,
     approver: &dyn Approver,
 ) -> Exit {
@@ -166,43 +217,83 @@ fn perform_by(
         echo: way.passthrough,
         ..RunOptions::default()
     };
-    let shown = request.action.text().into_owned();
-    let asked = request.clone();
-    let reply = runtime.block_on(async {
+    let mut exit = Exit::Success;
+    // A list without commands has nothing that could fail.
+    let mut ended = "ran";
+    runtime.block_on(async {
         let interrupted = cancel.clone();
         tokio::spawn(async move {
             if tokio::signal::ctrl_c().await.is_ok() {
                 interrupted.cancel();
             }
         });
-        session.perform(request, options, approver, recorder).await
+        for request in requests {
+            let asked = request.clone();
+            let reply = session.perform(request, options.clone(), approver, recorder).await;
+            ended = wire::reply_kind(&reply);
+            keep_question(session, recorder, &asked, &reply, way);
+            let one = match show(way, session, &asked, &reply) {
+                Ok(()) => exit_of(&reply),
+                Err(failed) => failed,
+            };
+            let failed = !matches!(one, Exit::Success | Exit::Command(0));
+            if failed {
+                exit = one;
+            }
+            if (failed && way.stops) || cancel.is_cancelled() {
+                break;
+            }
+        }
     });
-    let exit = exit_of(&reply);
-    if let (Reply::ApprovalRequired { decision, record }, Some(options)) = (&reply, &way.options) {
-        match recorder.defer(*record, session, &asked, decision, options) {
+    if let Err(error) = recorder.finish(ended) {
+        anstream::eprintln!("harness: the end of this run could not be recorded: {error}");
+    }
+    exit
+}
+
+/// Stores a question that nobody answered.
+fn keep_question(session: &Session, recorder: &RunRecorder<'_>, asked: &Request, reply: &Reply, way: &Way) {
+    if let (Reply::ApprovalRequired { decision, record }, Some(options)) = (reply, &way.options) {
+        match recorder.defer(*record, session, asked, decision, options) {
             Ok(id) => anstream::eprintln!(
                 "harness: stored as approval {id}: `harness approvals approve {id}`, then `harness approvals resume {id}`"
             ),
             Err(error) => anstream::eprintln!("harness: the question could not be stored: {error}"),
         }
     }
-    if let Err(error) = recorder.finish(wire::reply_kind(&reply)) {
-        anstream::eprintln!("harness: the end of this run could not be recorded: {error}");
-    }
-    let text = if way.passthrough && matches!(reply, Reply::Ran { .. }) {
-        passed_through(&reply)
-    } else if way.json {
-        match serde_json::to_string(&wire::Replied::new(&shown, session.gate().root(), &reply)) {
-            Ok(text) => text,
-            Err(error) => return super::fail(Exit::Failed, error),
-        }
-    } else {
-        text_of(&shown, session, &asked, &reply)
+}
+
+/// Prints what became of one command.
+fn show(way: &Way, session: &Session, asked: &Request, reply: &Reply) -> Result<(), Exit> {
+    let shown = asked.action.text();
+    let hint = match reply {
+        Reply::Ran { decision, .. } => session.hint(decision),
+        Reply::Refused(_) | Reply::ApprovalRequired { .. } | Reply::Failed(_) | Reply::NotRecorded(_) => None,
     };
-    if io::stdout().lock().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()).is_err() {
-        return Exit::Failed;
+    let mut text = if way.passthrough && matches!(reply, Reply::Ran { .. }) {
+        if let Some(hint) = &hint {
+            anstream::eprintln!("harness: {hint}");
+        }
+        passed_through(reply)
+    } else if way.json {
+        let mut replied = wire::Replied::new(&shown, session.gate().root(), reply);
+        replied.hint = hint;
+        serde_json::to_string(&replied).map_err(|error| super::fail(Exit::Failed, error))?
+    } else {
+        let mut text = text_of(&shown, session, asked, reply);
+        if let Some(hint) = hint {
+            let _ = writeln!(text, "\n[{hint}]");
+        }
+        text
+    };
+    if way.json {
+        text.push('\n');
     }
-    exit
+    io::stdout()
+        .lock()
+        .write_all(text.as_bytes())
+        .and_then(|()| io::stdout().flush())
+        .map_err(|_| Exit::Failed)
 }
 
 /// A runtime on this thread alone.
