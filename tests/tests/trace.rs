@@ -1,7 +1,5 @@
 //! The trace as a whole: what is written, what survives, and what is said when it cannot be.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use cmdgate_tests::{Project, Ran};
 use std::path::Path;
 use std::process::{Command, Stdio};
