@@ -35,13 +35,18 @@ impl Bounds {
         // For root the kernel does not enforce RLIMIT_NPROC, and without a user namespace the limit would count
         // everything that the user runs.
         let group_for_processes = situation.root || !situation.sandboxed;
-        let wanted = Wanted {
-            processes: limits
-                .processes
-                .filter(|_| group_for_processes)
-                .map(|limit| limit.saturating_add(OWN_PROCESSES)),
-            memory: limits.memory,
-            kill: !situation.sandboxed,
+        let group = limits.group || limits.required || limits.memory.is_some();
+        let wanted = if group {
+            Wanted {
+                processes: limits
+                    .processes
+                    .filter(|_| group_for_processes)
+                    .map(|limit| limit.saturating_add(OWN_PROCESSES)),
+                memory: limits.memory,
+                kill: !situation.sandboxed,
+            }
+        } else {
+            Wanted::default()
         };
         let (leaf, entries) = Leaf::create(wanted);
         let mut resources = vec![(Resource::Core, 0)];
@@ -54,9 +59,8 @@ impl Bounds {
                 Holds::ControlGroup
             } else if group_for_processes {
                 let who = if situation.root { "root" } else { "a command without a sandbox" };
-                Holds::Unenforced(format!(
-                    "for {who} only a control group bounds processes, and none can be made here"
-                ))
+                let why = if group { "and none can be made here" } else { "and `group` is not set" };
+                Holds::Unenforced(format!("for {who} only a control group bounds processes, {why}"))
             } else {
                 resources.push((Resource::Nproc, limit));
                 Holds::ResourceLimit

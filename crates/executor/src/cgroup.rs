@@ -144,10 +144,16 @@ impl Leaf {
     /// Ends everything in the group; true once it is empty.
     pub(crate) fn kill_all(&self) -> bool {
         let Some(directory) = &self.unified else { return false };
-        // An empty group can be killed as well.
-        let _ = fs::write(directory.join("cgroup.kill"), "1");
-        fs::read_to_string(directory.join("cgroup.events"))
-            .is_ok_and(|events| events.lines().any(|line| line == "populated 0"))
+        let empty = || {
+            fs::read_to_string(directory.join("cgroup.events"))
+                .is_ok_and(|events| events.lines().any(|line| line == "populated 0"))
+        };
+        // The usual case: the command has ended and left nothing.
+        empty() || {
+            // A failure shows in the group not becoming empty.
+            let _ = fs::write(directory.join("cgroup.kill"), "1");
+            empty()
+        }
     }
 }
 

@@ -123,8 +123,8 @@ fn advice(rule: &Rule) -> String {
     }
 }
 
-/// What in a line looks like a path, the likeliest first: what stands in quotes, words with a slash, and last what
-/// stands alone between colons, the one nearest to the error first.
+/// What in a line looks like a path, the likeliest first: what stands in quotes, words with a slash, and what stands
+/// alone between colons, each time the one nearest to the error first (the shell's own name stands at the beginning).
 fn paths(line: &str) -> Vec<PathBuf> {
     let mut quoted = Vec::new();
     for (open, close) in [('\'', '\''), ('"', '"'), ('`', '\''), ('\u{2018}', '\u{2019}')] {
@@ -142,8 +142,8 @@ fn paths(line: &str) -> Vec<PathBuf> {
     let alone = line.rsplit(": ").map(str::trim).filter(|text| !text.contains(' '));
     quoted
         .into_iter()
-        .chain(absolute)
-        .chain(relative)
+        .chain(absolute.into_iter().rev())
+        .chain(relative.into_iter().rev())
         .chain(alone)
         .filter(|text| !text.is_empty() && text.len() < 4096)
         .map(|text| PathBuf::from(OsStr::from_bytes(text.as_bytes())))
@@ -253,6 +253,11 @@ mod tests {
                 write("/srv/x", "outside_writable_roots"),
             ),
             (&ro, "bash: line 1: out: Read-only file system", write("/p/out", "read_only")),
+            (
+                &ww,
+                "/bin/bash: line 1: /srv/y: Read-only file system",
+                write("/srv/y", "outside_writable_roots"),
+            ),
             (&ro, "bash: line 1: sub/out: Read-only file system", write("/p/sub/out", "read_only")),
             (&ww, "rm: cannot remove '.vscode': Device or resource busy", write("/p/.vscode", "protected")),
             (&ww, "cat: /home/u/.ssh/id: No such file or directory", read("/home/u/.ssh/id", "hidden")),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use crate::error::ExecError;
 
@@ -139,7 +140,7 @@ impl Environment {
             .filter(|(name, _)| self.inherit_all || allowed(name) || self.named.contains(name))
             .collect();
         if let Some(path) = result.get(OsStr::new("PATH")) {
-            let clean = sanitise_path(path, place.untrusted);
+            let clean = sanitised(path, place.untrusted);
             result.insert("PATH".into(), clean);
         }
         let mut give = |name: &str, value: &str, over: bool| {
@@ -183,6 +184,23 @@ impl Environment {
 pub fn search_path(root: &Path) -> OsString {
     let inherited = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
     sanitise_path(&inherited, &[root.to_path_buf()])
+}
+
+/// [`sanitise_path`], remembering the last answer: the links of a search path are followed once, not for every
+/// command.
+fn sanitised(path: &OsStr, untrusted: &[PathBuf]) -> OsString {
+    type Answer = (OsString, Vec<PathBuf>, OsString);
+    static LAST: Mutex<Option<Answer>> = Mutex::new(None);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((known, roots, clean)) = &*last
+        && known == path
+        && roots == untrusted
+    {
+        return clean.clone();
+    }
+    let clean = sanitise_path(path, untrusted);
+    *last = Some((path.to_owned(), untrusted.to_vec(), clean.clone()));
+    clean
 }
 
 /// Takes out of a search path what is relative, empty (the current directory), or lies where the command, or

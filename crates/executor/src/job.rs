@@ -13,7 +13,9 @@ use crate::executor::Executor;
 use crate::limits::Limits;
 use crate::outcome::Finished;
 use crate::output::OutputMode;
+use crate::plan::Plan;
 use crate::pty::TerminalSize;
+use crate::run;
 use crate::sandbox::Sandbox;
 
 /// What is run.
@@ -125,12 +127,22 @@ impl Job {
         self
     }
 
+    /// What the sandbox would look like: every mount, and the table that says what is denied and why. Starts
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`ExecError`] when the job would be refused before anything is looked at.
+    pub fn plan(&self) -> Result<Plan, ExecError> {
+        let core = self.executor.shared.core.clone();
+        run::prepare(core, self.command.clone(), self.settings.clone())?.plan()
+    }
+
     /// Runs the command to its end. Dropping the future kills the whole tree.
     ///
     /// # Errors
     /// [`ExecError`] when nothing was started. What became of something started is [`Finished::outcome`].
     pub async fn run(self) -> Result<Finished, ExecError> {
-        crate::run::prepare(self.executor.shared.core.clone(), self.command, self.settings)?.run().await
+        run::prepare(self.executor.shared.core.clone(), self.command, self.settings)?.run().await
     }
 
     /// Starts the command in the background. It dies with the executor, however that ends.

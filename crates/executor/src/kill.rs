@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use tokio::time::sleep;
 
 use crate::cgroup::Leaf;
+use crate::process;
 
 /// The variable that marks every process of a run.
 pub(crate) const MARK: &str = "CMDGATE_RUN";
@@ -62,6 +63,9 @@ impl Tree {
             self.reap_orphans();
             return empty;
         }
+        if self.nothing_left() {
+            return true;
+        }
         let mut stopped = BTreeSet::new();
         // Stop until a round finds nobody new: what is stopped cannot fork.
         loop {
@@ -81,13 +85,22 @@ impl Tree {
         stopped.is_empty()
     }
 
+    /// Whether it can be seen at once that nothing is left: the process that was started has ended, so its
+    /// children have become ours, and there is none that is not accounted for.
+    fn nothing_left(&self) -> bool {
+        let leader = self.leader;
+        leader.is_none_or(|leader| state(leader).is_none_or(|state| state == 'Z'))
+            && process::own_children().is_some_and(|children| {
+                children.iter().all(|&child| Some(child) == leader || process::started_here(child))
+            })
+    }
+
     /// Takes ended processes of the group out of the process table, where they were handed to this process.
     fn reap_orphans(&self) {
-        let own = i32::try_from(std::process::id()).unwrap_or(0);
-        for (&pid, process) in &table() {
-            // The group of a process can still be read when it has ended.
-            if process.zombie && process.parent == own && Some(pid) != self.leader && self.leaf.holds(pid) {
-                reap(pid);
+        // The group of a process can still be read when it has ended.
+        for child in process::own_children().unwrap_or_default() {
+            if !process::started_here(child) && state(child) == Some('Z') && self.leaf.holds(child) {
+                reap(child);
             }
         }
     }
@@ -144,7 +157,7 @@ impl Drop for Tree {
             // The clone must not start over when it is dropped in turn.
             over: true,
         };
-        crate::process::end_later(move || {
+        process::end_later(move || {
             for _ in 0..100 {
                 if tree.pass() {
                     return;
@@ -167,6 +180,13 @@ fn reap(pid: i32) {
         // Not a child of this process: somebody else's to reap.
         let _ = waitpid(Some(pid), WaitOptions::NOHANG);
     }
+}
+
+/// The state of a process (proc_pid_stat(5)).
+fn state(pid: i32) -> Option<char> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let after_name = stat.iter().rposition(|&byte| byte == b')')?;
+    stat.get(after_name + 2).map(|&byte| char::from(byte))
 }
 
 fn marked(pid: i32, mark: &str) -> bool {

@@ -4,6 +4,7 @@
 //! child ends, not the process (prctl(2)). A command started from a pool thread was killed when the pool
 //! retired that thread. So everything is started by one thread that lives as long as the process.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -11,7 +12,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{OnceLock, mpsc};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -124,6 +125,7 @@ impl Launch {
         before_exec(&mut command, self.keep, self.groups, limits, [self.session, self.terminal]);
         let child = command.spawn()?;
         let pid = pid_of(&child)?;
+        registry().insert(pid.as_raw_nonzero().get());
         match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(handle) => {
                 let mut tree = self.tree;
@@ -137,6 +139,7 @@ impl Launch {
                 // Nothing can be done about a failing kill of a child that was only just started.
                 let _ = child.kill();
                 let _ = child.wait();
+                forget(child.id());
                 Err(io::Error::new(
                     io::Error::from(error).kind(),
                     "pidfd_open failed; Linux 5.11 or later is needed",
@@ -144,6 +147,40 @@ impl Launch {
             }
         }
     }
+}
+
+/// The processes that were started here and have not been waited for.
+fn registry() -> MutexGuard<'static, HashSet<i32>> {
+    static STARTED: OnceLock<Mutex<HashSet<i32>>> = OnceLock::new();
+    STARTED.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn forget(pid: u32) {
+    if let Ok(pid) = i32::try_from(pid) {
+        registry().remove(&pid);
+    }
+}
+
+/// Whether a process was started here and has not been waited for: not an orphan that was handed to us.
+pub(crate) fn started_here(pid: i32) -> bool {
+    registry().contains(&pid)
+}
+
+/// The children of this process, whichever thread started them; `None` where the kernel does not list them
+/// (proc_tid_children(5)).
+pub(crate) fn own_children() -> Option<Vec<i32>> {
+    let mut children = Vec::new();
+    for task in std::fs::read_dir("/proc/self/task").ok()?.filter_map(Result::ok) {
+        match std::fs::read_to_string(task.path().join("children")) {
+            Ok(list) => {
+                children.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
+            }
+            // A thread that has just ended has handed its children on.
+            Err(_) if !task.path().exists() => {}
+            Err(_) => return None,
+        }
+    }
+    Some(children)
 }
 
 fn pid_of(child: &Child) -> io::Result<Pid> {
@@ -178,9 +215,8 @@ fn before_exec(
         } else if session {
             rustix::process::setsid()?;
         }
-        if session {
-            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        }
+        // bubblewrap sets this itself, a little later.
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
         // bubblewrap hands on whatever it inherits, and so does bash: close all but what is meant.
         // SAFETY: close_range(2) with CLOSE_RANGE_CLOEXEC only sets a flag on descriptors of this process.
         let closed =
@@ -216,6 +252,7 @@ impl Started {
                 let status = child.try_wait()?;
                 if status.is_some() {
                     self.child = None;
+                    forget(self.pid);
                 }
                 Ok(status)
             }
@@ -236,6 +273,7 @@ impl Drop for Started {
         let mut wait = move |handle: &OwnedFd| {
             ended_within(handle, Duration::from_secs(5));
             let _ = child.try_wait();
+            forget(child.id());
         };
         match (self.hold.take(), handle, self.pid) {
             (Some(hold), Ok(handle), pid) => end_later(move || {

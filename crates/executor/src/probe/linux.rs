@@ -99,7 +99,8 @@ pub(crate) async fn report(core: &Core, floor: Rung) -> Report {
     }
 
     let sandboxed = Situation { root: facts.root, sandboxed: true, sized_mounts: true };
-    let bounds = Bounds::prepare(&Limits { memory: Some(1 << 30), ..Limits::default() }, sandboxed);
+    let bounds =
+        Bounds::prepare(&Limits { memory: Some(1 << 30), group: true, ..Limits::default() }, sandboxed);
     let unenforced = bounds.unenforced().map(|(name, reason)| format!("{name}: {reason}"));
     drop(bounds);
     let group =

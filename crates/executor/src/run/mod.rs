@@ -216,6 +216,11 @@ impl Prepared {
         }
     }
 
+    /// What the sandbox would look like.
+    pub(crate) fn plan(&self) -> Result<Plan, ExecError> {
+        Ok(self.planned(&self.core.session()?.tmp()))
+    }
+
     /// The plan of this run, with `tmp` as its private directory for temporary files.
     fn planned(&self, tmp: &Path) -> Plan {
         let request = plan::Request {

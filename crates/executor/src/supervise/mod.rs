@@ -171,7 +171,7 @@ impl Output {
             stdout: Some(pipe::Receiver::from_owned_fd(stdout)?),
             stderr: Some(pipe::Receiver::from_owned_fd(stderr)?),
             captures,
-            buffer: vec![0; READ_SIZE],
+            buffer: Vec::with_capacity(READ_SIZE),
         })
     }
 
@@ -181,7 +181,7 @@ impl Output {
         rustix::io::ioctl_fionbio(&controller, true)?;
         // To tokio it is as good as a pipe: it can be waited for and read.
         let stdout = Some(pipe::Receiver::from_owned_fd_unchecked(controller)?);
-        Ok(Self { stdout, stderr: None, captures, buffer: vec![0; READ_SIZE] })
+        Ok(Self { stdout, stderr: None, captures, buffer: Vec::with_capacity(READ_SIZE) })
     }
 
     const fn open(&self) -> bool {
@@ -247,17 +247,14 @@ async fn readable(receiver: Option<&pipe::Receiver>) -> io::Result<()> {
 /// Reads until the pipe is empty or the turn is over; false at the end of the stream.
 fn read_some<'a>(
     receiver: &pipe::Receiver,
-    buffer: &mut [u8],
+    buffer: &mut Vec<u8>,
     side: impl Fn() -> MutexGuard<'a, Side>,
 ) -> bool {
     for _ in 0..READS_PER_TURN {
-        match receiver.try_read(buffer) {
+        buffer.clear();
+        match receiver.try_read_buf(buffer) {
             Ok(0) => return false,
-            Ok(count) => {
-                if let Some(bytes) = buffer.get(..count) {
-                    side().push(bytes);
-                }
-            }
+            Ok(_) => side().push(buffer),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => return false,
