@@ -1,4 +1,4 @@
-//! Runs a command in a kernel sandbox with bounded time and output, and says what was enforced.
+#![doc = include_str!("../README.md")]
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 compile_error!("commands can be confined on Linux (bubblewrap) and on macOS (sandbox-exec) only");

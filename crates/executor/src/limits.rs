@@ -2,7 +2,7 @@
 
 /// Bounds on what a command may use. `None` leaves a bound as the system has it.
 ///
-/// The wall clock is not here: it belongs to the job ([`crate::JobBuilder::timeout`]).
+/// The wall clock is not here: it belongs to the job ([`crate::Job::timeout`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Processes and threads of the whole tree. Default 4096. For root, and without a sandbox, this holds only in a

@@ -1,6 +1,7 @@
 //! Everything that goes wrong with commands: they do not end, they flood, they hide, they take their sandbox along;
 //! and everything that goes wrong around them.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 mod common;

@@ -1,5 +1,6 @@
 //! Bounds hold, or are said not to.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 mod common;
@@ -19,7 +20,7 @@ async fn run(fixture: &Fixture, limits: Limits, command: &str) -> Finished {
         .executor(Sandbox::workspace_write())
         .shell(command)
         .limits(limits)
-        .timeout(Duration::from_secs(60))
+        .timeout(Duration::from_secs(100))
         .run()
         .await
         .unwrap()
@@ -95,7 +96,7 @@ fn memory_of_the_whole_tree_is_bounded_by_a_control_group_or_said_not_to_be() {
                 );
                 assert!(!fixture.project.join("ran").exists());
             }
-            other => panic!("{other:?}"),
+            other @ (Holds::ResourceLimit | Holds::Mount) => panic!("{other:?}"),
         }
     });
 }
@@ -181,12 +182,10 @@ fn a_control_group_ends_an_unconfined_tree() {
             assert!(processes_with(&mark).is_empty(), "{:?}", processes_with(&mark));
         } else {
             assert!(!is_root() || !groups(&fixture).await, "{:?}", finished.enforced);
-            processes_with(&mark).into_iter().for_each(|pid| {
-                let _ = rustix::process::kill_process(
-                    rustix::process::Pid::from_raw(pid.cast_signed()).unwrap(),
-                    rustix::process::Signal::KILL,
-                );
-            });
+            for pid in processes_with(&mark) {
+                let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
         }
     });
 }

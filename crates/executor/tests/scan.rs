@@ -1,5 +1,6 @@
 //! What no mount can stop is found after the run and put right.
 
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 mod common;
