@@ -57,6 +57,39 @@ pub const FOR_TESTS: &[Need] = &[
     },
     Need { apt: "xxd", dnf: "vim-common", pacman: "tinyxxd", apk: "xxd", brew: "", ..same("xxd", "") },
     Need { brew: "", ..same("objdump", "binutils") },
+    Need {
+        apt: "libcap2-bin",
+        dnf: "libcap",
+        pacman: "libcap",
+        apk: "libcap-utils",
+        brew: "",
+        ..same("getcap", "")
+    },
+    Need { brew: "", ..same("setfattr", "attr") },
+    Need {
+        apt: "util-linux",
+        dnf: "util-linux",
+        pacman: "util-linux",
+        apk: "setpriv",
+        brew: "",
+        ..same("setpriv", "")
+    },
+    Need {
+        apt: "passwd",
+        dnf: "shadow-utils",
+        pacman: "shadow",
+        apk: "shadow",
+        brew: "",
+        ..same("useradd", "")
+    },
+    Need {
+        apt: "procps",
+        dnf: "procps-ng",
+        pacman: "procps-ng",
+        apk: "procps",
+        brew: "",
+        ..same("pgrep", "")
+    },
     Need { apt: "gcc", dnf: "gcc", pacman: "gcc", apk: "build-base", brew: "", ..same("cc", "") },
     Need {
         apt: "python3",
