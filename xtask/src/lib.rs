@@ -4,6 +4,7 @@ pub mod audit;
 pub mod bench;
 pub mod demo;
 pub mod docs;
+pub mod fuzz;
 pub mod packages;
 pub mod steps;
 pub mod test;

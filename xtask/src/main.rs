@@ -31,6 +31,14 @@ enum Task {
         /// Only benchmarks whose name holds this.
         filter: Option<String>,
     },
+    /// Run the fuzz targets, each for some seconds.
+    Fuzz {
+        /// Seconds for each target.
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        /// Only this target.
+        target: Option<String>,
+    },
     /// Compare the tables with judged commands and with the programs themselves.
     Audit(xtask::audit::Cli),
 }
@@ -50,6 +58,9 @@ fn run() -> anyhow::Result<ExitCode> {
         Task::Tidy => xtask::tidy::run().map(|()| ExitCode::SUCCESS),
         Task::Docs { check } => xtask::docs::run(check).map(|()| ExitCode::SUCCESS),
         Task::Bench { filter } => xtask::bench::run(filter.as_deref()).map(|()| ExitCode::SUCCESS),
+        Task::Fuzz { seconds, target } => {
+            xtask::fuzz::run(seconds, target.as_deref()).map(|()| ExitCode::SUCCESS)
+        }
         Task::Audit(cli) => xtask::audit::run(cli),
     }
 }

@@ -571,7 +571,8 @@ fn x37_no_zombies_are_left() {
         }
         for sandbox in sandboxes {
             for command in ["true", "sleep 0 & (setsid sleep 0 &) ; exit 1", "(sleep 3 &); exit"] {
-                fixture.run(sandbox.clone(), command).await;
+                let limits = cmdgate_executor::Limits { group: true, ..cmdgate_executor::Limits::default() };
+                fixture.executor(sandbox.clone()).shell(command).limits(limits).run().await.unwrap();
             }
             hurried(&fixture, sandbox, "sleep 60").await;
         }

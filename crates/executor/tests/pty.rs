@@ -83,7 +83,9 @@ async fn typing_and_resizing_reach_the_program() {
 #[tokio::test]
 async fn dropping_the_terminal_hangs_the_program_up() {
     use std::os::unix::process::ExitStatusExt as _;
-    let (mut child, terminal) = start(TerminalSize::default(), "sleep", &["60"]);
+    // Under `nohup` the signal is ignored, and so it is for every child.
+    let sleep = ["--default-signal=HUP", "sleep", "60"];
+    let (mut child, terminal) = start(TerminalSize::default(), "env", &sleep);
     drop(terminal);
     let status = tokio::task::spawn_blocking(move || child.wait().unwrap()).await.unwrap();
     assert_eq!(status.signal(), Some(1));
