@@ -13,7 +13,7 @@
 //! 2. Under the environment that [`harden`] gives for that alone, because git starts a file system monitor whenever it reads
 //!    the index: if the work tree has submodules, run `git config --list -z --no-includes --file .gitmodules` at its top as well; where
 //!    the work tree lacks that file, the same with `--blob :.gitmodules` and `--blob HEAD:.gitmodules`.
-//! 3. Call [`harden`] with both outputs. With [`Hardening::refuse`] the condition cannot be provided. Otherwise resolve
+//! 3. Call [`harden`] with both outputs. With `Hardening::refuse` the condition cannot be provided. Otherwise resolve
 //!    [`Hardening::reads`] and [`Hardening::work_tree`], which must lie inside the project.
 //! 4. Run the command with [`Hardening::environment`] set and the variables of [`must_be_absent`] removed.
 //!

@@ -2,7 +2,7 @@
 //!
 //! An agent asks before it runs a command, in its own shape, and is answered in its own shape. Nothing here knows what is
 //! safe: the gate decides. But the agent runs the command, not this program, so a safe verdict counts only if its
-//! conditions hold in the agent's own shell ([`outside`]); else the command is rewritten into `harness run`, where the
+//! conditions hold in the agent's own shell (`outside`); else the command is rewritten into `harness run`, where the
 //! agent lets a hook change it, or a person is asked.
 
 mod agents;
