@@ -1,6 +1,6 @@
 //! The tools that a model is given: what each is, what its arguments are, and what a call of it does.
 //!
-//! One table, [`TOOLS`], is read by the run loop, by the providers and by `harness tools`. A call goes through
+//! One table, [`TOOLS`], is read by the run loop and by the providers. A call goes through
 //! [`Toolbox::call`], which checks the arguments, lets the gate decide, and records what was decided and what came of it.
 
 mod arguments;
