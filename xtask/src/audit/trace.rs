@@ -33,59 +33,18 @@ pub struct Cli {
 /// What the harness itself starts: git to read the configuration, the sandbox, and the shell in it.
 const OWN: &[&str] = &["harness", "git", "bwrap", "bash"];
 
+/// What the shims of pyenv start to find the interpreter.
+const PYENV: &[&str] =
+    &["pyenv", "bash", "python3.11", "env", "sort", "sed", "readlink", "dirname", "basename", "cat", "cut"];
+
 /// What a program starts of itself, and nothing else.
 const HELPERS: &[(&str, &[&str])] = &[
     // Shell scripts by nature, on Debian.
     ("which", &["sh", "which.debianutils"]),
     // The shims of pyenv ask it for the interpreter; npm is a script of node.
-    (
-        "python3",
-        &[
-            "pyenv",
-            "bash",
-            "python3.11",
-            "env",
-            "sort",
-            "sed",
-            "readlink",
-            "dirname",
-            "basename",
-            "cat",
-            "cut",
-        ],
-    ),
-    (
-        "python",
-        &[
-            "pyenv",
-            "bash",
-            "python3.11",
-            "env",
-            "sort",
-            "sed",
-            "readlink",
-            "dirname",
-            "basename",
-            "cat",
-            "cut",
-        ],
-    ),
-    (
-        "pip",
-        &[
-            "pyenv",
-            "bash",
-            "python3.11",
-            "env",
-            "sort",
-            "sed",
-            "readlink",
-            "dirname",
-            "basename",
-            "cat",
-            "cut",
-        ],
-    ),
+    ("python3", PYENV),
+    ("python", PYENV),
+    ("pip", PYENV),
     ("npm", &["node", "env"]),
     ("npx", &["node", "env"]),
     ("yarn", &["node", "env"]),
