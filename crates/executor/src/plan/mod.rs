@@ -219,6 +219,20 @@ pub struct Request<'a> {
 }
 
 impl Plan {
+    /// No longer insists on protected paths that were gone when they were to be mounted. Where such a path is there
+    /// after all it is kept as ever; where it is not, the scan after the run guards its name.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only bubblewrap mounts"))]
+    pub(crate) fn tolerate(&mut self, fleeting: &[PathBuf]) {
+        for mount in &mut self.mounts {
+            if let Mount::ReadOnly(path) = mount
+                && fleeting.contains(path)
+                && self.protected.iter().any(|protected| protected.path == *path)
+            {
+                *mount = Mount::ReadOnlyIfPresent(std::mem::take(path));
+            }
+        }
+    }
+
     /// What the sandbox says to an operation. `path` must be absolute, without `..` and with symlinks resolved.
     pub fn decide(&self, operation: Operation, path: &Path) -> Access {
         let Some(zone) = self.zones.iter().rev().find(|zone| zone.covers.path(path)) else {

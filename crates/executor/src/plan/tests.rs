@@ -336,3 +336,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn only_a_protected_path_may_be_missing_when_it_is_mounted() {
+    let view = machine(&["/home/u/p/.env", "/home/u/p/.vscode/tasks.json"]);
+    let mut plan = planned(&Sandbox::workspace_write(), &view, "/home/u/p");
+    plan.tolerate(&["/home/u/p/.env".into(), "/usr".into(), "/home/u/p".into()]);
+    let line = rendered(&plan, FULL);
+    assert!(line.contains("--ro-bind-try /home/u/p/.env /home/u/p/.env\n"), "{line}");
+    assert!(line.contains("--ro-bind /home/u/p/.vscode /home/u/p/.vscode\n"), "{line}");
+    assert!(line.contains("--bind /home/u/p /home/u/p\n"), "{line}");
+    assert!(matches!(plan.decide(Operation::Write, Path::new("/home/u/p/.env")), Access::Deny(_)));
+}

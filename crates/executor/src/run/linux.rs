@@ -31,8 +31,9 @@ use crate::scan::Scan;
 use crate::session::Session;
 use crate::supervise::{self, Control, End, Ended, Output};
 
-/// How often a sandbox that could not be put together is tried again.
-const ATTEMPTS: usize = 3;
+/// How often a sandbox that could not be put together is tried again. A file that comes and goes by the millisecond
+/// is away at every second try, and comes back to break another one of bubblewrap's steps.
+const ATTEMPTS: usize = 8;
 
 impl Prepared {
     /// Finds the sandbox and shows that it holds; the answer is remembered.
@@ -59,15 +60,15 @@ impl Prepared {
     pub(super) async fn run_confined(self, control: &Control) -> Result<Finished, ExecError> {
         let session = self.core.session()?;
         let ready = self.ready(&session).await?;
-        let mut attempt = self.attempt(&session, &ready, control).await?;
+        let mut fleeting = Vec::new();
+        let mut attempt = self.attempt(&session, &ready, &fleeting, control).await?;
         // Between the plan and the mounts a file may go away (a socket of another program, a lock file). Nothing
-        // was executed then, and a new plan does not name it.
+        // was executed then, and a new plan does not insist on it.
         for _ in 0..ATTEMPTS {
-            if !matches!(attempt.outcome, Outcome::SandboxFailed { stage: Stage::SetUp, .. }) {
-                break;
-            }
+            let Outcome::SandboxFailed { stage: Stage::SetUp, text, .. } = &attempt.outcome else { break };
+            fleeting.extend(vanished(text));
             self.captures.reset(&self.settings.output);
-            attempt = self.attempt(&session, &ready, control).await?;
+            attempt = self.attempt(&session, &ready, &fleeting, control).await?;
         }
         Ok(self.concluded(attempt))
     }
@@ -76,9 +77,11 @@ impl Prepared {
         &self,
         session: &Session,
         ready: &Ready,
+        fleeting: &[PathBuf],
         control: &Control,
     ) -> Result<Attempt, ExecError> {
-        let plan = self.planned(&session.tmp());
+        let mut plan = self.planned(&session.tmp());
+        plan.tolerate(fleeting);
         let situation =
             Situation { root: ready.features.root, sandboxed: true, sized_mounts: ready.features.size };
         let bounds = self.bounds(situation)?;
@@ -286,6 +289,12 @@ impl Prepared {
         }
         Ok(bounds)
     }
+}
+
+/// The path that bubblewrap wanted to mount and did not find.
+fn vanished(message: &str) -> Option<PathBuf> {
+    let (_, rest) = message.split_once("Can't find source path ")?;
+    rest.split_once(": No such file or directory").map(|(path, _)| PathBuf::from(path))
 }
 
 /// What is done while the sandbox stands and the command has not been executed yet.
