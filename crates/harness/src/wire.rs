@@ -2,6 +2,7 @@
 //!
 //! A breaking change of any of these raises [`SCHEMA_VERSION`].
 
+pub mod agents;
 pub mod trace;
 
 use crate::gate::{Decision, DecisionCode, Request};
@@ -412,7 +413,7 @@ pub struct Health<'a> {
 pub struct WireCheck<'a> {
     /// Its stable name.
     pub name: &'static str,
-    /// `ok`, `warning`, `failed` …
+    /// `ok`, `note`, `warning` or `failed`.
     pub status: &'static str,
     /// What was seen.
     pub detail: &'a str,

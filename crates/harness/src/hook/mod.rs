@@ -6,11 +6,13 @@
 //! agent lets a hook change it, or a person is asked.
 
 mod agents;
+mod canary;
 pub mod code;
 mod json;
 mod outside;
 
 pub use agents::Agent;
+pub use canary::Taken;
 
 use crate::gate::{Action, Decision, Gate, Request, Source};
 use cmdgate_classifier::Condition;

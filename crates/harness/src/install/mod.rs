@@ -3,6 +3,12 @@
 //! Only entries that run this program's `hook` are touched; everything else in the agent's files stays, in its order. A file
 //! that is changed is kept beside itself as `<name>.before-cmdgate`.
 
+mod document;
+mod entries;
+pub mod found;
+pub mod health;
+pub mod version;
+
 use crate::hook::{Agent, quote};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -83,12 +89,19 @@ impl Plan {
         program: &Path,
         contain: bool,
     ) -> Self {
+        let file = Self::hooks_file(agent, scope, home, project);
+        let options = if contain { vec!["--contain".to_owned()] } else { Vec::new() };
+        Self { agent, file, program: program.to_path_buf(), options }
+    }
+
+    /// The file that holds an agent's hooks.
+    pub fn hooks_file(agent: Agent, scope: Scope, home: &Path, project: &Path) -> PathBuf {
         let base = match scope {
             Scope::User => home,
             Scope::Project => project,
         };
         let user = scope == Scope::User;
-        let file = match agent {
+        match agent {
             Agent::ClaudeCode => base.join(".claude/settings.json"),
             Agent::Codex => base.join(".codex/hooks.json"),
             Agent::Gemini => base.join(".gemini/settings.json"),
@@ -101,9 +114,7 @@ impl Plan {
             Agent::Windsurf => base.join(".windsurf/hooks.json"),
             Agent::Cline => base.join(".cline/hooks/PreToolUse"),
             Agent::Goose => base.join(".agents/plugins/cmdgate/hooks/hooks.json"),
-        };
-        let options = if contain { vec!["--contain".to_owned()] } else { Vec::new() };
-        Self { agent, file, program: program.to_path_buf(), options }
+        }
     }
 
     /// The command line of the hook, for agents that take one text. It stays the same from version to version, because Codex
@@ -162,6 +173,13 @@ impl Plan {
         Ok(Change { file: self.file.clone(), before, after })
     }
 
+    /// Whether an entry of an event's list runs this program's hook.
+    fn is_ours(&self, entry: &Value) -> bool {
+        let inner = entry.get("hooks").and_then(Value::as_array);
+        found::is_ours(entry, self.agent)
+            || inner.is_some_and(|inner| inner.iter().any(|one| found::is_ours(one, self.agent)))
+    }
+
     fn json(&self, before: Option<&str>, install: bool) -> Result<Option<String>, InstallError> {
         let mut document: Value = match before {
             Some(text) if !text.trim().is_empty() => {
@@ -200,91 +218,6 @@ impl Plan {
             return Ok(None);
         }
         Ok(Some(pretty(&document)))
-    }
-
-    /// Whether an entry runs the hook of this program, wherever it was installed.
-    fn is_ours(&self, entry: &Value) -> bool {
-        let name = self.agent.name();
-        let by_text = |text: &str| text.contains("harness") && text.contains(&format!("hook {name}"));
-        match entry {
-            Value::Object(object) => {
-                let program = |key: &str| object.get(key).and_then(Value::as_str);
-                let args = object.get("args").and_then(Value::as_array);
-                let by_args = args.is_some_and(|args| {
-                    args.first().and_then(Value::as_str) == Some("hook")
-                        && args.get(1).and_then(Value::as_str) == Some(name)
-                });
-                let named = |key: &str| program(key).is_some_and(|text| text.ends_with("harness"));
-                program("command").is_some_and(by_text)
-                    || (by_args && (named("command") || named("exec")))
-                    || object
-                        .get("hooks")
-                        .and_then(Value::as_array)
-                        .is_some_and(|inner| inner.iter().any(|one| self.is_ours(one)))
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => false,
-        }
-    }
-
-    /// The entries by event, failing closed where the agent can.
-    fn entries(&self) -> Value {
-        let program = self.program.to_string_lossy();
-        let mut args = vec![json!("hook"), json!(self.agent.name())];
-        args.extend(self.options.iter().map(|option| json!(option)));
-        let command = self.command();
-        match self.agent {
-            Agent::ClaudeCode => {
-                let handler = json!({
-                    "type": "command", "command": program, "args": args, "timeout": 10, "onFailure": "block",
-                });
-                let matched = json!({ "matcher": "Bash|Monitor|PowerShell", "hooks": [handler] });
-                json!({ "PreToolUse": matched, "PreSkillShellCommand": { "hooks": [handler] } })
-            }
-            Agent::Codex => {
-                let entry = json!({
-                    "matcher": "^Bash$",
-                    "hooks": [{ "type": "command", "command": command, "timeout": 10, "statusMessage": "cmdgate" }],
-                });
-                json!({ "PreToolUse": entry, "PermissionRequest": entry })
-            }
-            Agent::Gemini => json!({ "BeforeTool": {
-                "matcher": "run_shell_command",
-                "hooks": [{ "name": "cmdgate", "type": "command", "command": command, "timeout": 10_000 }],
-            } }),
-            Agent::Cursor => {
-                json!({ "beforeShellExecution": { "command": command, "timeout": 10, "failClosed": true } })
-            }
-            Agent::Copilot => json!({ "preToolUse": {
-                "type": "command", "exec": program, "args": args, "matcher": "bash|powershell", "timeoutSec": 10,
-            } }),
-            Agent::Windsurf => json!({ "pre_run_command": { "command": command, "show_output": true } }),
-            Agent::Goose => json!({ "PreToolUse": {
-                "matcher": "developer__shell",
-                "hooks": [{ "type": "command", "command": command, "timeout": 10, "on_failure": "block" }],
-            } }),
-            Agent::Opencode | Agent::Cline => json!({}),
-        }
-    }
-
-    /// opencode has no hook for a process: a plugin calls it, and refuses whatever is not a plain permission.
-    fn opencode_plugin(&self) -> String {
-        let mut words = vec![json!("hook"), json!(self.agent.name())];
-        words.extend(self.options.iter().map(|option| json!(option)));
-        format!(
-            "// Written by `harness install opencode`; `harness uninstall opencode` removes it.\n\
-             import {{ spawnSync }} from \"node:child_process\";\n\n\
-             export const Cmdgate = async ({{ directory }}) => ({{\n  \
-             \"tool.execute.before\": async (input, output) => {{\n    \
-             if (input.tool !== \"bash\") return;\n    \
-             const payload = {{ sessionID: input.sessionID, callID: input.callID, tool: input.tool, args: output.args, cwd: directory }};\n    \
-             const ran = spawnSync({program}, {args}, {{ input: JSON.stringify(payload), encoding: \"utf8\", timeout: 10000 }});\n    \
-             let answer;\n    \
-             try {{ answer = JSON.parse(ran.stdout); }} catch {{ answer = {{}}; }}\n    \
-             if (answer.allow !== true) throw new Error(answer.deny ?? \"cmdgate: the hook gave no answer\");\n    \
-             if (answer.args) Object.assign(output.args, answer.args);\n  }},\n}});\n",
-            program = json!(self.program.to_string_lossy()),
-            args = Value::Array(words),
-        )
     }
 
     /// Cline runs a file: a script that calls the hook and nothing else.
@@ -342,6 +275,11 @@ impl Change {
         new.persist(&self.file).map_err(|error| failed(&self.file)(error.error))?;
         Ok(())
     }
+}
+
+/// The settings of Codex below a home directory or project.
+pub(crate) fn codex_config(base: &Path) -> PathBuf {
+    base.join(".codex/config.toml")
 }
 
 /// Where the file as it was is kept.

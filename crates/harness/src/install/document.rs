@@ -1,0 +1,99 @@
+//! The agents' settings: JSON in which comments and trailing commas are allowed, or TOML.
+
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::CstRootNode;
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Settings longer than this, in bytes, are not read.
+const LONGEST: u64 = 16 * 1024 * 1024;
+/// Settings nested deeper than this are not read.
+const DEEPEST: usize = 128;
+
+/// A file that cannot be read or understood.
+#[derive(Debug, thiserror::Error)]
+#[error("{path} cannot be read: {what}")]
+pub struct Trouble {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl Trouble {
+    pub(super) fn new(path: &Path, what: &dyn std::fmt::Display) -> Self {
+        Self { path: path.to_path_buf(), what: what.to_string() }
+    }
+}
+
+/// The text of a file; none when there is no such file.
+pub(super) fn read(path: &Path) -> Result<Option<String>, Trouble> {
+    let bad = |what: &str| Err(Trouble::new(path, &what));
+    match fs::metadata(path) {
+        Ok(meta) if !meta.is_file() => return bad("it is not a regular file"),
+        Ok(_) => {}
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return if fs::symlink_metadata(path).is_ok() {
+                bad("it is a link that leads nowhere")
+            } else {
+                Ok(None)
+            };
+        }
+        Err(error) => return Err(Trouble::new(path, &error)),
+    }
+    let mut text = String::new();
+    let file = File::open(path).map_err(|error| Trouble::new(path, &error))?;
+    match file.take(LONGEST + 1).read_to_string(&mut text) {
+        Ok(_) if text.len() as u64 > LONGEST => bad("it is too large for settings"),
+        Ok(_) => Ok(Some(text)),
+        Err(error) => Err(Trouble::new(path, &error)),
+    }
+}
+
+/// The value that the text of a settings file stands for; null when it is blank.
+pub(super) fn value(path: &Path, text: &str) -> Result<Value, Trouble> {
+    if path.extension().is_some_and(|extension| extension == "toml") {
+        return toml::from_str(text).map_err(|error| Trouble::new(path, &error.message()));
+    }
+    let root = parse(path, text)?;
+    Ok(root.to_serde_value().unwrap_or(Value::Null))
+}
+
+/// JSON as agents read it: with comments and trailing commas, and nothing else.
+pub(super) fn parse(path: &Path, text: &str) -> Result<CstRootNode, Trouble> {
+    if depth(text) > DEEPEST {
+        return Err(Trouble::new(path, &format!("it is nested deeper than {DEEPEST}")));
+    }
+    let options = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    CstRootNode::parse(text, &options).map_err(|error| Trouble::new(path, &error))
+}
+
+/// An upper bound of the nesting: brackets inside texts and comments count as well.
+fn depth(text: &str) -> usize {
+    let mut depth = 0_usize;
+    let mut deepest = 0;
+    for byte in text.bytes() {
+        match byte {
+            b'[' | b'{' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}

@@ -1,0 +1,113 @@
+//! What is entered for each agent.
+
+use super::Plan;
+use super::found::Registration;
+use crate::hook::Agent;
+use serde_json::{Value, json};
+
+impl Plan {
+    /// The entries by event, failing closed where the agent can.
+    pub(super) fn entries(&self) -> Value {
+        let program = self.program.to_string_lossy();
+        let mut args = vec![json!("hook"), json!(self.agent.name())];
+        args.extend(self.options.iter().map(|option| json!(option)));
+        let command = self.command();
+        match self.agent {
+            Agent::ClaudeCode => {
+                let handler = json!({
+                    "type": "command", "command": program, "args": args, "timeout": 10, "onFailure": "block",
+                });
+                let matched = json!({ "matcher": "Bash|Monitor|PowerShell", "hooks": [handler] });
+                json!({ "PreToolUse": matched, "PreSkillShellCommand": { "hooks": [handler] } })
+            }
+            Agent::Codex => {
+                let entry = json!({
+                    "matcher": "^Bash$",
+                    "hooks": [{ "type": "command", "command": command, "timeout": 10, "statusMessage": "cmdgate" }],
+                });
+                json!({ "PreToolUse": entry, "PermissionRequest": entry })
+            }
+            Agent::Gemini => json!({ "BeforeTool": {
+                "matcher": "run_shell_command",
+                "hooks": [{ "name": "cmdgate", "type": "command", "command": command, "timeout": 10_000 }],
+            } }),
+            Agent::Cursor => {
+                json!({ "beforeShellExecution": { "command": command, "timeout": 10, "failClosed": true } })
+            }
+            Agent::Copilot => json!({ "preToolUse": {
+                "type": "command", "exec": program, "args": args, "matcher": "bash|powershell", "timeoutSec": 10,
+            } }),
+            Agent::Windsurf => json!({ "pre_run_command": { "command": command, "show_output": true } }),
+            Agent::Goose => json!({ "PreToolUse": {
+                "matcher": "developer__shell",
+                "hooks": [{ "type": "command", "command": command, "timeout": 10, "on_failure": "block" }],
+            } }),
+            Agent::Opencode | Agent::Cline => json!({}),
+        }
+    }
+
+    /// opencode has no hook for a process: a plugin calls it, and refuses whatever is not a plain permission.
+    pub(super) fn opencode_plugin(&self) -> String {
+        let mut words = vec![json!("hook"), json!(self.agent.name())];
+        words.extend(self.options.iter().map(|option| json!(option)));
+        format!(
+            "// Written by `harness install opencode`; `harness uninstall opencode` removes it.\n\
+             import {{ spawnSync }} from \"node:child_process\";\n\n\
+             export const Cmdgate = async ({{ directory }}) => ({{\n  \
+             \"tool.execute.before\": async (input, output) => {{\n    \
+             if (input.tool !== \"bash\") return;\n    \
+             const payload = {{ sessionID: input.sessionID, callID: input.callID, tool: input.tool, args: output.args, cwd: directory }};\n    \
+             const ran = spawnSync({program}, {args}, {{ input: JSON.stringify(payload), encoding: \"utf8\", timeout: 10000 }});\n    \
+             let answer;\n    \
+             try {{ answer = JSON.parse(ran.stdout); }} catch {{ answer = {{}}; }}\n    \
+             if (answer.allow !== true) throw new Error(answer.deny ?? \"cmdgate: the hook gave no answer\");\n    \
+             if (answer.args) Object.assign(output.args, answer.args);\n  }},\n}});\n",
+            program = json!(self.program.to_string_lossy()),
+            args = Value::Array(words),
+        )
+    }
+
+    /// The events for which an entry is made.
+    pub(super) fn events(&self) -> Vec<String> {
+        match self.entries().as_object() {
+            Some(events) if !events.is_empty() => events.keys().cloned().collect(),
+            Some(_) | None => vec![self.agent.first_event().to_owned()],
+        }
+    }
+
+    /// In what a registration differs from what would be installed, as a sentence fragment.
+    pub(super) fn difference(&self, registration: &Registration) -> Option<String> {
+        let entries = self.entries();
+        let Some(expected) = entries.get(&registration.event) else {
+            return match self.agent {
+                Agent::Opencode => {
+                    let text = std::fs::read_to_string(&registration.file).unwrap_or_default();
+                    (text != self.opencode_plugin())
+                        .then(|| "the plugin is not the one of this version".to_owned())
+                }
+                Agent::ClaudeCode
+                | Agent::Codex
+                | Agent::Gemini
+                | Agent::Cursor
+                | Agent::Copilot
+                | Agent::Windsurf
+                | Agent::Cline
+                | Agent::Goose => None,
+            };
+        };
+        let matcher = expected.get("matcher").and_then(Value::as_str);
+        if expected.get("hooks").is_some() && matcher != registration.matcher.as_deref() {
+            return Some(format!(
+                "the matcher is {:?} and not {:?}",
+                registration.matcher.as_deref().unwrap_or(""),
+                matcher.unwrap_or("")
+            ));
+        }
+        let handler = expected.pointer("/hooks/0").unwrap_or(expected);
+        let differing = handler.as_object()?.iter().find(|(key, value)| {
+            !matches!(key.as_str(), "command" | "exec" | "args" | "name" | "statusMessage" | "show_output")
+                && registration.handler.get(key.as_str()) != Some(value)
+        })?;
+        Some(format!("`{}` is not {}", differing.0, differing.1))
+    }
+}
