@@ -34,6 +34,8 @@ pub struct PathUse<'a> {
     pub span: Span,
     /// Whether the shell expands it by looking at files (`*`, `?`, `[…]`).
     pub pattern: bool,
+    /// Whether the program gets this very text and no other: neither a pattern nor the known beginning of more.
+    pub exact: bool,
     /// Which of [`Effects::directories`] it is relative to.
     pub directory: u16,
 }

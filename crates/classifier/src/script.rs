@@ -228,7 +228,8 @@ impl<'a> Judge<'a> {
     fn use_path(&mut self, arg: &Arg<'a>, write: bool) {
         let pattern = matches!(arg.shape, Shape::Pattern { .. });
         for id in self.places.iter() {
-            let used = PathUse { path: borrow(&arg.text), span: arg.span, pattern, directory: id };
+            let exact = matches!(arg.shape, Shape::Exact);
+            let used = PathUse { path: borrow(&arg.text), span: arg.span, pattern, exact, directory: id };
             let effects = &mut self.out.effects;
             let list = if write { &mut effects.writes } else { &mut effects.reads };
             if list.len() >= MOST_EFFECTS {

@@ -1,6 +1,8 @@
 //! Explanations for a person: the text with the deciding characters underlined.
 
+use crate::approve::remember::is_runner;
 use crate::gate::{Action, Decision, Request};
+use crate::unwrap::Commands;
 use crate::wire::row_name;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use cmdgate_classifier::Finding;
@@ -74,6 +76,32 @@ fn label(finding: &Finding) -> String {
     format!("{}: {}{row}", finding.code.as_str(), finding.message)
 }
 
+/// Which rules would let all of a line's commands pass.
+fn rules_needed(commands: &Commands) -> String {
+    let mut programs: Vec<&str> = Vec::new();
+    for argv in &commands.argvs {
+        let program = argv.first().map_or("", String::as_str);
+        if !programs.contains(&program) {
+            programs.push(program);
+        }
+    }
+    if commands.incomplete || commands.interprets || programs.is_empty() {
+        return "what it would run cannot be told from its text, so that no rule is proposed".to_owned();
+    }
+    if let Some(runner) = programs.iter().find(|program| is_runner(program)) {
+        return format!("`{runner}` runs what it is told to, so that no rule for all its uses is proposed");
+    }
+    let patterns: Vec<String> = programs.iter().map(|program| format!("`{program} **`")).collect();
+    let (rules, would) = match patterns.len() {
+        1 => ("a rule", "would allow it"),
+        _ => ("rules", "together would allow it, each of them wherever it stands"),
+    };
+    format!(
+        "{rules} with act = \"exec\", effect = \"allow\", pattern = {} in the user's policy file {would}",
+        patterns.join(" and ")
+    )
+}
+
 /// What would make it pass, or under which conditions it passes.
 fn advice(decision: &Decision) -> Vec<String> {
     let mut lines = Vec::new();
@@ -94,12 +122,8 @@ fn advice(decision: &Decision) -> Vec<String> {
                     let line = rule.line.map_or_else(String::new, |line| format!(":{line}"));
                     lines.push(format!("the rule stands in {}{line}", file.display()));
                 }
-            } else if let Some(argv) = decision.commands.argvs.first() {
-                let program = argv.first().map_or("", String::as_str);
-                lines.push(format!(
-                    "a rule such as `act = \"exec\", effect = \"allow\", pattern = \"{program} **\"` in the user's \
-                     policy file would allow it"
-                ));
+            } else {
+                lines.push(rules_needed(&decision.commands));
             }
             if let Some(finding) = decision.findings.first() {
                 lines.push(format!("{}: {}", finding.code.as_str(), finding.code.meaning().trim()));

@@ -4,6 +4,7 @@
 //! escapes, a rule that denies), then a rule that asks, then a proof that the command is harmless, then rules that allow,
 //! then the sandbox mode and the approval policy.
 
+use crate::beyond::Beyond;
 use crate::provide::{self, Provision};
 use crate::resolve::ReadableRoots;
 use crate::tools::{PermissionSource, compose};
@@ -166,6 +167,9 @@ pub struct Decision {
     pub commands: unwrap::Commands,
     /// The real working directory, once it is known.
     pub workdir: PathBuf,
+    /// A redirection that writes outside the project, into a protected file, or into one that is not exactly known. Only
+    /// a sandbox keeps it in bounds.
+    pub redirects_beyond: Option<String>,
     provision: Provision,
     /// For a file tool: the real place of the file.
     file: PathBuf,
@@ -184,6 +188,7 @@ impl Decision {
             conditions: Vec::new(),
             commands: unwrap::Commands::default(),
             workdir: PathBuf::new(),
+            redirects_beyond: None,
             provision: Provision::default(),
             file: PathBuf::new(),
         }
@@ -427,7 +432,10 @@ impl Gate {
         let for_rules = classify(command, &Context { grammar: Grammar::Sequence, ..context });
         let mut rulings = self.path_rulings(&for_rules, workdir);
         rulings.extend(self.command_rulings(&commands));
-        self.compose(judged, commands, &rulings)
+        let beyond = Beyond::of(command, &for_rules, |path, directory| {
+            self.may_redirect_into(path, &workdir.join(directory))
+        });
+        self.compose(judged, commands, &rulings, beyond)
     }
 
     /// Contract H3: no word of any command leads to a blocked place, by name or through a symlink, as it stands, after an
@@ -527,39 +535,18 @@ impl Gate {
         }
         let mut rulings = self.path_rulings(&classification, workdir);
         rulings.extend(self.command_rulings(&commands));
-        self.compose(judged, commands, &rulings)
+        self.compose(judged, commands, &rulings, Beyond::default())
     }
 
     fn decide_file(&self, path: &Path, act: Act) -> Decision {
         let lexical = lexical_join(&self.root, path);
-        let roots: Vec<PathBuf> = match act {
+        let roots = match act {
             Act::Read => std::iter::once(self.root.clone()).chain(self.read_roots.iter().cloned()).collect(),
-            Act::Write | Act::Exec | Act::Net => std::iter::once(self.root.clone())
-                .chain(
-                    self.settings
-                        .write_roots
-                        .iter()
-                        .flatten()
-                        .map(|text| crate::config::expand_home(&self.root, text)),
-                )
-                .collect(),
+            Act::Write | Act::Exec | Act::Net => self.write_roots(),
         };
         let named_inside = roots.iter().any(|root| lexical.starts_with(root))
             || self.named_root.as_ref().is_some_and(|root| lexical.starts_with(root));
-        // The real place of what exists of the path: a symlink that leads out is outside.
-        let mut existing = lexical.as_path();
-        let real = loop {
-            match std::fs::canonicalize(existing) {
-                Ok(real) => break real.join(lexical.strip_prefix(existing).unwrap_or(Path::new(""))),
-                Err(_) if std::fs::symlink_metadata(existing).is_ok_and(|meta| meta.is_symlink()) => {
-                    break PathBuf::from("/");
-                }
-                Err(_) => match existing.parent() {
-                    Some(parent) => existing = parent,
-                    None => break lexical.clone(),
-                },
-            }
-        };
+        let real = real_place(&lexical);
         let real_roots: Vec<PathBuf> =
             roots.iter().filter_map(|root| std::fs::canonicalize(root).ok()).collect();
         if !named_inside || !real_roots.iter().any(|root| real.starts_with(root)) {
@@ -590,6 +577,27 @@ impl Gate {
         let mut decision = self.generic(ruling);
         decision.file = real;
         decision
+    }
+
+    fn write_roots(&self) -> Vec<PathBuf> {
+        let named = self.settings.write_roots.iter().flatten();
+        std::iter::once(self.root.clone())
+            .chain(named.map(|text| crate::config::expand_home(&self.root, text)))
+            .collect()
+    }
+
+    /// Whether output may be redirected into a path where a rule allows the program: it lies in the project or another
+    /// writable root and is not protected, or a rule allows to write it.
+    fn may_redirect_into(&self, path: &str, directory: &Path) -> bool {
+        let lexical = lexical_join(directory, Path::new(path));
+        let real = real_place(&lexical);
+        let ruling = self.policy.check_names(Act::Write, &self.names_of(&lexical, &real), Some(now()));
+        if ruling.rule.is_some() {
+            return ruling.effect == Effect::Allow;
+        }
+        let mut roots = self.write_roots().into_iter().filter_map(|root| std::fs::canonicalize(root).ok());
+        let relative = real.strip_prefix(&self.root).unwrap_or(&real).to_string_lossy();
+        roots.any(|root| real.starts_with(root)) && self.settings.protecting(&relative).is_none()
     }
 
     /// The protected path that covers `real`, relative to the project.
@@ -683,7 +691,13 @@ impl Gate {
     }
 
     /// Contract S13 to S16 with P3: puts verdict, rules and settings together.
-    fn compose(&self, judged: Judged, commands: unwrap::Commands, rulings: &[Ruling]) -> Decision {
+    fn compose(
+        &self,
+        judged: Judged,
+        commands: unwrap::Commands,
+        rulings: &[Ruling],
+        beyond: Beyond,
+    ) -> Decision {
         let by_rule =
             |effect: Effect| rulings.iter().find(|ruling| ruling.rule.is_some() && ruling.effect == effect);
         let mut decision = if let Some(ruling) = by_rule(Effect::Deny) {
@@ -712,8 +726,9 @@ impl Gate {
             decision.ruling = Some(ruling.clone());
             decision
         } else {
-            self.compose_with_tool(&judged, &commands, rulings)
+            self.compose_with_tool(&judged, &commands, rulings, &beyond)
         };
+        decision.redirects_beyond = beyond.writes;
         decision.verdict = Some(judged.verdict);
         decision.findings = judged.findings;
         decision.conditions = judged.conditions;
@@ -728,6 +743,7 @@ impl Gate {
         judged: &Judged,
         commands: &unwrap::Commands,
         rulings: &[Ruling],
+        beyond: &Beyond,
     ) -> Decision {
         let read_only = self.mode() == SandboxMode::ReadOnly;
         let exec_allowed = !commands.incomplete
@@ -736,10 +752,20 @@ impl Gate {
                 .iter()
                 .filter(|ruling| ruling.act == Act::Exec)
                 .all(|ruling| ruling.rule.is_some() && ruling.effect == Effect::Allow);
-        let by_rule = exec_allowed && self.approval() != ApprovalPolicy::Strict;
+        let beyond_rules = if !exec_allowed || judged.verdict == Verdict::Safe {
+            None
+        } else if let Some(name) = &beyond.sets {
+            Some(format!("it sets `{name}`, and a rule for a program does not cover that"))
+        } else {
+            // A sandbox keeps what the command writes inside.
+            let writes = beyond.writes.as_ref().filter(|_| self.mode() == SandboxMode::DangerFullAccess);
+            writes.map(|text| format!("`{text}` writes where a rule for a program does not reach"))
+        };
+        let uncovered = beyond_rules.is_some();
+        let by_rule = exec_allowed && !uncovered && self.approval() != ApprovalPolicy::Strict;
         let of_exec = || rulings.iter().filter(|ruling| ruling.act == Act::Exec);
         let generic = if by_rule {
-            let ruling = of_exec().next();
+            let ruling = of_exec().find(|ruling| ruling.only_in_sandbox).or_else(|| of_exec().next());
             let mut decision = Decision::new(
                 Effect::Allow,
                 Source::Rule,
@@ -748,6 +774,8 @@ impl Gate {
             );
             decision.ruling = ruling.cloned();
             decision
+        } else if let (Some(why), false) = (beyond_rules, self.approval() == ApprovalPolicy::Never) {
+            Decision::new(Effect::Ask, Source::Policy, Some(DecisionCode::ApprovalRequired), why)
         } else if judged.verdict != Verdict::Safe
             && !read_only
             && (commands.incomplete || commands.interprets)
@@ -760,7 +788,7 @@ impl Gate {
                 "which programs this would run cannot be told, so the rules that deny or ask cannot be applied",
             )
         } else {
-            let ruling = of_exec().max_by_key(|ruling| ruling.effect).cloned();
+            let ruling = of_exec().max_by_key(|ruling| ruling.effect).filter(|_| !uncovered).cloned();
             self.generic(ruling.unwrap_or_else(|| self.policy.check_at(Act::Exec, "", now())))
         };
         let own = match judged.verdict {
@@ -835,6 +863,23 @@ struct Judged {
     findings: Vec<Finding>,
     conditions: Vec<Condition>,
     provision: Provision,
+}
+
+/// The real place of what exists of a path. What a dangling symlink leads to may be anywhere.
+fn real_place(lexical: &Path) -> PathBuf {
+    let mut existing = lexical;
+    loop {
+        match std::fs::canonicalize(existing) {
+            Ok(real) => return real.join(lexical.strip_prefix(existing).unwrap_or(Path::new(""))),
+            Err(_) if std::fs::symlink_metadata(existing).is_ok_and(|meta| meta.is_symlink()) => {
+                return PathBuf::from("/");
+            }
+            Err(_) => match existing.parent() {
+                Some(parent) => existing = parent,
+                None => return lexical.to_path_buf(),
+            },
+        }
+    }
 }
 
 fn refuse_malformed(action: &Action) -> Option<Decision> {

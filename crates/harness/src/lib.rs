@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod approve;
+mod beyond;
 pub mod cli;
 pub mod config;
 pub mod diagnose;

@@ -304,7 +304,7 @@ impl Fixture {
             .arg(&log)
             .arg("--trace=execve,execveat,%file,socket,connect,sendto,sendmsg")
             .arg(&self.harness)
-            .args(["run", "--json", "--grammar", "sequence", "--timeout-ms", "60000", "--root"])
+            .args(["run", "--json", "--grammar", "sequence", "--timeout-ms", "120000", "--root"])
             .arg(self.project())
             .arg("--workdir")
             .arg(self.project())

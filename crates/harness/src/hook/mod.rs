@@ -16,7 +16,7 @@ pub use canary::Taken;
 
 use crate::gate::{Action, Decision, Gate, Request, Source};
 use cmdgate_classifier::Condition;
-use cmdgate_policy::Effect;
+use cmdgate_policy::{Effect, SandboxMode};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -160,7 +160,7 @@ pub fn decide(
             (Effect::Deny, _) => Verdict::Deny { reason: decision.reason.clone() },
             (Effect::Ask, _) => Verdict::Ask { reason: decision.reason.clone() },
             (Effect::Allow, contained) => {
-                let outside = needs_containment(&decision, gate.root());
+                let outside = needs_containment(&decision, gate);
                 let always = containment.is_some_and(|into| into.always);
                 match (outside, contained) {
                     (None, Some(text)) if always => {
@@ -199,11 +199,29 @@ pub fn decide(
 }
 
 /// Why a decision that allows does not hold when the agent runs the command itself.
-fn needs_containment(decision: &Decision, root: &Path) -> Option<String> {
-    if decision.source != Source::ToolOverride {
-        // A rule or a person allowed it as it is.
-        return None;
+fn needs_containment(decision: &Decision, gate: &Gate) -> Option<String> {
+    let sandboxed = gate.mode() != SandboxMode::DangerFullAccess;
+    match decision.source {
+        Source::ToolOverride => unmet_condition(decision, gate.root()),
+        Source::Rule
+            if sandboxed && decision.ruling.as_ref().is_some_and(|ruling| ruling.only_in_sandbox) =>
+        {
+            Some("the rule lets it run in the sandbox only".to_owned())
+        }
+        Source::Rule if sandboxed => decision
+            .redirects_beyond
+            .as_ref()
+            .map(|text| format!("`{text}` writes where a rule for a program does not reach")),
+        // Neither a proof nor a rule: it is allowed because the sandbox bounds it.
+        Source::Policy if sandboxed => {
+            Some(format!("the policy lets it run in the {} sandbox", gate.mode().as_str()))
+        }
+        Source::Rule | Source::Policy | Source::Request | Source::PathPolicy | Source::Approver => None,
     }
+}
+
+/// The first condition of a safe verdict that the agent's shell does not meet.
+fn unmet_condition(decision: &Decision, root: &Path) -> Option<String> {
     for condition in &decision.conditions {
         match condition {
             Condition::PathsResolveInside | Condition::NullStdin => {}

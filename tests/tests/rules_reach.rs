@@ -1,0 +1,126 @@
+//! How far a rule that allows a program reaches: to its arguments, not to what the line around it does; and what an
+//! agent's own shell, which no sandbox bounds, is allowed.
+
+use cmdgate_tests::Project;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::process::Stdio;
+
+const ALLOW_LS: &str = "[[rule]]\nact = \"exec\"\neffect = \"allow\"\npattern = \"ls **\"\n";
+
+fn project(policy: &str) -> Project {
+    let project = Project::new();
+    project.write_beside("config/cmdgate/policy.toml", policy);
+    project
+}
+
+/// What `check` says in this sandbox: the effect, and the reason.
+fn check(project: &Project, sandbox: &str, command: &str) -> (String, String) {
+    let ran = project.harness(["check", "--json", "--sandbox", sandbox, "--", command]);
+    let said = ran.json();
+    (said["effect"].as_str().unwrap().to_owned(), said["reason"].as_str().unwrap().to_owned())
+}
+
+/// What Claude Code is told: `allow`, `ask`, `deny`, or `rewrite` with the new command.
+fn hook(project: &Project, command: &str) -> (String, String) {
+    let payload = json!({
+        "session_id": "s", "cwd": project.root(), "hook_event_name": "PreToolUse", "tool_name": "Bash",
+        "tool_input": {"command": command}, "tool_use_id": "t",
+    });
+    let mut child = project
+        .command(["hook", "claude-code"])
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env_remove("LD_LIBRARY_PATH")
+        .env_remove("RUSTUP_TOOLCHAIN")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
+    let answer: Value = serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap();
+    let output = &answer["hookSpecificOutput"];
+    match output["updatedInput"]["command"].as_str() {
+        Some(text) => ("rewrite".to_owned(), text.to_owned()),
+        None => (output["permissionDecision"].as_str().unwrap().to_owned(), String::new()),
+    }
+}
+
+// contract: S13, S15
+#[test]
+fn a_rule_for_a_program_does_not_cover_variables_that_change_what_runs() {
+    let project = project(ALLOW_LS);
+    for command in [
+        "PATH=. ls --frob",
+        "LD_PRELOAD=./x.so ls --frob",
+        "BASH_ENV=./x ls --frob",
+        "PATH=.; ls --frob",
+        "CI=$(cat a.txt) ls --frob",
+        "ls --frob | LD_PRELOAD=./x.so ls --frob",
+        "{ IFS=/; ls --frob; }",
+    ] {
+        let (effect, reason) = check(&project, "workspace_write", command);
+        assert_eq!(effect, "ask", "{command}: {reason}");
+        assert_eq!(check(&project, "read_only", command).0, "deny", "{command}");
+        assert_eq!(hook(&project, command).0, "ask", "{command}");
+    }
+    for command in ["ls --frob", "CI=1 ls --frob", "LANG=C RUST_BACKTRACE=1 ls --frob", "x=1; ls --frob"] {
+        let (effect, reason) = check(&project, "workspace_write", command);
+        assert_eq!(effect, "allow", "{command}: {reason}");
+        assert_eq!(hook(&project, command).0, "allow", "{command}");
+    }
+}
+
+// contract: P8, X1
+#[test]
+fn a_rule_for_a_program_does_not_cover_a_redirection_that_leads_out_where_no_sandbox_stops_it() {
+    let project = project(ALLOW_LS);
+    std::os::unix::fs::symlink("/etc/passwd", project.root().join("link")).unwrap();
+    for command in [
+        "ls --frob > /etc/x",
+        "ls --frob >> ~/.bashrc",
+        "ls --frob > .git/hooks/pre-commit",
+        "ls --frob > link",
+        "ls --frob &> ../x",
+        "ls --frob > sub/../../x",
+        "ls --frob > $WHERE",
+        "ls --frob > \"a$WHERE\"",
+        "ls --frob > a*",
+        "ls --frob 3> x",
+        "{ ls --frob; } > /etc/x",
+        "ls --frob | ls --frob 2> /etc/x",
+    ] {
+        assert_eq!(
+            check(&project, "workspace_write", command).0,
+            "allow",
+            "the sandbox bounds it: {command}"
+        );
+        assert_eq!(check(&project, "danger_full_access", command).0, "ask", "{command}");
+        let (effect, text) = hook(&project, command);
+        assert_eq!(effect, "rewrite", "{command}");
+        assert!(text.contains(" run --passthrough ") && text.contains("workspace_write"), "{text}");
+    }
+    for command in ["ls --frob > out.txt", "ls --frob >> src/log 2>&1", "ls --frob 2>/dev/null"] {
+        assert_eq!(check(&project, "danger_full_access", command).0, "allow", "{command}");
+        assert_eq!(hook(&project, command).0, "allow", "{command}");
+    }
+    // A rule for the file does.
+    let file = "[[rule]]\nact = \"write\"\neffect = \"allow\"\npattern = \"../log.txt\"\n";
+    project.write_beside("config/cmdgate/policy.toml", &format!("{ALLOW_LS}{file}"));
+    assert_eq!(check(&project, "danger_full_access", "ls --frob > ../log.txt").0, "ask", "a name outside");
+    let file = file.replace("../log.txt", &format!("{}/log.txt", project.scratch().display()));
+    project.write_beside("config/cmdgate/policy.toml", &format!("{ALLOW_LS}{file}"));
+    assert_eq!(check(&project, "danger_full_access", "ls --frob > ../log.txt").0, "allow");
+}
+
+// contract: S15
+#[test]
+fn what_is_allowed_because_a_sandbox_bounds_it_is_rewritten_into_that_sandbox() {
+    let project = project("approval = \"never\"\nsandbox = \"workspace_write\"\n");
+    for command in ["cargo test", "rm -rf x", "PATH=. ls"] {
+        assert_eq!(check(&project, "workspace_write", command).0, "allow", "{command}");
+        let (effect, text) = hook(&project, command);
+        assert_eq!(effect, "rewrite", "{command}");
+        assert!(text.contains("--sandbox workspace_write"), "{text}");
+    }
+    assert_eq!(hook(&project, "ls -la").0, "allow", "a proof needs no sandbox");
+}
