@@ -1,28 +1,93 @@
 //! Ending a tree of processes that no namespace holds together.
 //!
-//! A control group ends everything in it at once. Without one, descendants are found through `/proc`: by
-//! parent, by session, by process group, and by a mark in the environment they inherited, which still finds
-//! those that called `setsid` and forked away. They are stopped first, so that none can fork on while the
-//! others are being looked for, then killed, until none is left.
+//! A control group ends everything in it at once. Without one, this process adopts orphans, so that whatever the command
+//! started descends from it for as long as it lives. What belongs to the command among its descendants is told by a
+//! [`Mark`]. They are stopped first, so that none can fork on while the others are being looked for, then killed, until
+//! none is left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::process::{Pid, Resource, Signal, WaitOptions, getrlimit, kill_process, waitpid};
 use tokio::time::sleep;
 
 use crate::cgroup::Leaf;
 use crate::process;
 
 /// The variable that marks every process of a run.
-pub(crate) const MARK: &str = "CMDGATE_RUN";
+const VARIABLE: &str = "CMDGATE_RUN";
+
+/// What every process of one run inherits, whatever it does: a resource limit that nothing else has, and a variable.
+///
+/// A variable alone is lost with `env -i`, and cannot be read in a program that gains privileges. A limit stays, can be
+/// read by anybody and still in a process that has ended, and only root could raise it. The one used bounds nothing:
+/// Linux has not looked at `RLIMIT_RSS` since 2.4.30 (getrlimit(2)).
+#[derive(Debug, Clone)]
+pub(crate) struct Mark {
+    text: String,
+    limit: u64,
+    /// How many values below belong to runs inside this run, which take theirs from the limit that they find.
+    nested: u64,
+}
+
+impl Mark {
+    /// A mark that no other run of this process has.
+    pub(crate) fn new() -> Self {
+        static COUNTER: AtomicU64 = AtomicU64::new(0);
+        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let text = format!("{}-{}-{count}", std::process::id(), since.as_nanos());
+        let (highest, nested) = match getrlimit(Resource::Rss).maximum {
+            None => (1 << 62, 1 << 20),
+            Some(limit) => (limit, 1),
+        };
+        Self { text, limit: highest.saturating_sub((count + 1).saturating_mul(nested)), nested }
+    }
+
+    /// The variable to set.
+    pub(crate) fn variable(&self) -> (&'static str, &str) {
+        (VARIABLE, &self.text)
+    }
+
+    /// The limit to set.
+    pub(crate) const fn resource(&self) -> (Resource, u64) {
+        (Resource::Rss, self.limit)
+    }
+
+    fn is_on(&self, pid: i32) -> bool {
+        resident_limit(pid).is_some_and(|limit| limit <= self.limit && self.limit - limit < self.nested)
+            || variable_is(pid, &self.text)
+    }
+}
+
+/// The hard limit on resident memory (proc_pid_limits(5)).
+fn resident_limit(pid: i32) -> Option<u64> {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max resident set"))?;
+    line.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// Whether a process started with this value of the variable (proc_pid_environ(5)).
+fn variable_is(pid: i32, text: &str) -> bool {
+    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
+    environment.split(|&byte| byte == 0).any(|entry| {
+        entry
+            .strip_prefix(VARIABLE.as_bytes())
+            .and_then(|rest| rest.strip_prefix(b"="))
+            .is_some_and(|value| value == text.as_bytes())
+    })
+}
 
 /// Everything that one unconfined command started.
 #[derive(Debug)]
 pub(crate) struct Tree {
     leader: Option<i32>,
-    mark: String,
+    /// The leader has been waited for, and its number may be given to another process.
+    leader_gone: bool,
+    mark: Mark,
     leaf: Leaf,
     over: bool,
 }
@@ -32,18 +97,24 @@ struct Process {
     parent: i32,
     group: i32,
     session: i32,
-    zombie: bool,
+    /// All its threads have ended.
+    ended: bool,
 }
 
 impl Tree {
-    /// A tree whose processes carry `mark` as the value of [`MARK`].
-    pub(crate) fn new(mark: String, leaf: Leaf) -> Self {
-        Self { leader: None, mark, leaf, over: false }
+    /// A tree whose processes carry a mark.
+    pub(crate) fn new(mark: Mark, leaf: Leaf) -> Self {
+        Self { leader: None, leader_gone: false, mark, leaf, over: false }
     }
 
     /// Says which process was started.
     pub(crate) fn started(&mut self, pid: u32) {
         self.leader = i32::try_from(pid).ok();
+    }
+
+    /// Says that the process that was started has ended and been waited for.
+    pub(crate) fn leader_waited_for(&mut self) {
+        self.leader_gone = true;
     }
 
     /// Ends everything; returns once nothing is left.
@@ -60,7 +131,8 @@ impl Tree {
     fn pass(&self) -> bool {
         if self.leaf.kills() {
             let empty = self.leaf.kill_all();
-            self.reap_orphans();
+            let strangers = self.strangers().unwrap_or_default();
+            reap_orphans(&strangers, &|orphan| self.leaf.holds(orphan));
             return empty;
         }
         if self.nothing_left() {
@@ -85,42 +157,58 @@ impl Tree {
         stopped.is_empty()
     }
 
-    /// Whether it can be seen at once that nothing is left: the process that was started has ended, so its
-    /// children have become ours, and there is none that is not accounted for.
+    /// Whether it can be seen without looking at every process that nothing is left.
+    ///
+    /// The process that was started has ended, and this process adopts orphans. So whatever is left descends from a
+    /// child of this process that belongs to the tree and lives: a process that has ended has no children.
     fn nothing_left(&self) -> bool {
-        let leader = self.leader;
-        leader.is_none_or(|leader| state(leader).is_none_or(|state| state == 'Z'))
-            && process::own_children().is_some_and(|children| {
-                children.iter().all(|&child| Some(child) == leader || process::started_here(child))
-            })
-    }
-
-    /// Takes ended processes of the group out of the process table, where they were handed to this process.
-    fn reap_orphans(&self) {
-        // The group of a process can still be read when it has ended.
-        for child in process::own_children().unwrap_or_default() {
-            if !process::started_here(child) && state(child) == Some('Z') && self.leaf.holds(child) {
-                reap(child);
-            }
+        if let Some(leader) = self.leader
+            && !self.leader_gone
+            && !process::has_ended(leader)
+        {
+            return false;
         }
+        if process::childless() {
+            return true;
+        }
+        let Some(children) = self.strangers() else { return false };
+        let lives = |&child: &i32| !process::has_ended(child) && self.mark.is_on(child);
+        if children.iter().any(lives) {
+            return false;
+        }
+        // What a child left behind when it ended, after the list was read, has come to the end of the list.
+        let Some(again) = self.strangers() else { return false };
+        if !again.iter().all(|child| children.contains(child)) {
+            return false;
+        }
+        reap_orphans(&again, &|orphan| self.mark.is_on(orphan));
+        true
     }
 
-    /// The living processes of the tree. Orphans that were handed to this process and have ended are reaped.
+    /// The children of this process that it has not started through this crate: orphans of this tree and of others, and
+    /// what the program around has started. `None` where they cannot be listed.
+    fn strangers(&self) -> Option<Vec<i32>> {
+        let leader = self.leader.filter(|_| !self.leader_gone);
+        let mut children = process::own_children()?;
+        children.retain(|&child| Some(child) != leader && !process::started_here(child));
+        Some(children)
+    }
+
+    /// The living processes of the tree.
     fn members(&self) -> BTreeSet<i32> {
         let Some(leader) = self.leader else { return BTreeSet::new() };
         let table = table();
         let own = i32::try_from(std::process::id()).unwrap_or(0);
+        let belongs = |pid: i32, process: &Process| {
+            let named =
+                !self.leader_gone && (pid == leader || process.session == leader || process.group == leader);
+            named || (may_descend(pid, own, &table) && self.mark.is_on(pid))
+        };
         let mut members: BTreeSet<i32> = table
             .iter()
-            .filter(|&(&pid, process)| {
-                pid == leader
-                    || process.session == leader
-                    || process.group == leader
-                    || marked(pid, &self.mark)
-            })
+            .filter(|&(&pid, process)| pid != own && belongs(pid, process))
             .map(|(&pid, _)| pid)
             .collect();
-        members.remove(&own);
         loop {
             let children: Vec<i32> = table
                 .iter()
@@ -133,13 +221,47 @@ impl Tree {
             members.extend(children);
         }
         for (&pid, process) in &table {
-            if process.zombie && process.parent == own && pid != leader && members.contains(&pid) {
+            if process.ended && process.parent == own && Some(pid) != self.leader && members.contains(&pid) {
                 reap(pid);
             }
         }
-        members.retain(|pid| table.get(pid).is_some_and(|process| !process.zombie));
+        members.retain(|pid| table.get(pid).is_some_and(|process| !process.ended));
         members
     }
+}
+
+/// Takes those children out of the process table that have ended and belong to a tree.
+fn reap_orphans(strangers: &[i32], ours: &dyn Fn(i32) -> bool) {
+    /// Children that have ended and belong to no run: whoever started them has not waited for them yet. They are not
+    /// looked at each time. Should a number be given anew, the worst is an entry that stays in the process table.
+    static FOREIGN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+    let mut foreign = FOREIGN.lock().unwrap_or_else(PoisonError::into_inner);
+    foreign.retain(|known| strangers.contains(known));
+    for &child in strangers {
+        if foreign.contains(&child) || !process::has_ended(child) {
+            continue;
+        }
+        if ours(child) {
+            reap(child);
+        } else if resident_limit(child).is_none() {
+            foreign.insert(child);
+        }
+    }
+}
+
+/// Whether a process descends from another, or may: its ancestors can have changed while the table was being read.
+fn may_descend(pid: i32, ancestor: i32, table: &BTreeMap<i32, Process>) -> bool {
+    let mut at = pid;
+    for _ in 0..table.len() {
+        match table.get(&at) {
+            // What has no parent here has been started from outside this PID namespace, or is its first process.
+            Some(process) if process.parent == 0 => return false,
+            Some(process) if process.parent == ancestor => return true,
+            Some(process) => at = process.parent,
+            None => return true,
+        }
+    }
+    true
 }
 
 impl Drop for Tree {
@@ -152,7 +274,8 @@ impl Drop for Tree {
         }
         let tree = Self {
             leader: self.leader,
-            mark: std::mem::take(&mut self.mark),
+            leader_gone: self.leader_gone,
+            mark: self.mark.clone(),
             leaf: std::mem::take(&mut self.leaf),
             // The clone must not start over when it is dropped in turn.
             over: true,
@@ -182,24 +305,8 @@ fn reap(pid: i32) {
     }
 }
 
-/// The state of a process (proc_pid_stat(5)).
-fn state(pid: i32) -> Option<char> {
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let after_name = stat.iter().rposition(|&byte| byte == b')')?;
-    stat.get(after_name + 2).map(|&byte| char::from(byte))
-}
-
-fn marked(pid: i32, mark: &str) -> bool {
-    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
-    environment.split(|&byte| byte == 0).any(|entry| {
-        entry
-            .strip_prefix(MARK.as_bytes())
-            .and_then(|rest| rest.strip_prefix(b"="))
-            .is_some_and(|value| value == mark.as_bytes())
-    })
-}
-
-/// Every process, by number (proc_pid_stat(5): state, parent, group and session follow the name in brackets).
+/// Every process, by number (proc_pid_stat(5): state, parent, group and session follow the name in brackets; the number
+/// of threads is the fourteenth after these).
 fn table() -> BTreeMap<i32, Process> {
     let Ok(listing) = fs::read_dir("/proc") else { return BTreeMap::new() };
     listing
@@ -210,9 +317,11 @@ fn table() -> BTreeMap<i32, Process> {
             let after_name = stat.iter().rposition(|&byte| byte == b')')?;
             let text = std::str::from_utf8(stat.get(after_name + 1..)?).ok()?;
             let mut fields = text.split_ascii_whitespace();
-            let zombie = matches!(fields.next()?, "Z" | "X");
+            let first_thread_ended = matches!(fields.next()?, "Z" | "X");
             let mut next = || fields.next()?.parse().ok();
-            Some((pid, Process { parent: next()?, group: next()?, session: next()?, zombie }))
+            let (parent, group, session) = (next()?, next()?, next()?);
+            let threads: i32 = fields.nth(13)?.parse().ok()?;
+            Some((pid, Process { parent, group, session, ended: first_thread_ended && threads <= 1 }))
         })
         .collect()
 }

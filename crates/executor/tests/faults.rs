@@ -78,6 +78,90 @@ fn x03_daemons_are_dead_when_the_command_returns() {
     });
 }
 
+/// Neither a cleaned environment and a session of its own, nor a first thread that has ended (`/proc` then says "zombie"),
+/// hides a process; nor do both.
+// contract: S28
+// promise: 9
+#[test]
+fn x03_what_hides_is_found() {
+    both(|| async {
+        let fixture = Fixture::new();
+        for sandbox in [Sandbox::workspace_write(), Sandbox::danger_full_access()] {
+            let mark = mark();
+            let command = format!("(env -i setsid sh -c 'sleep {mark} & sleep {mark}' &) ; sleep 0.3");
+            let finished = fixture.run(sandbox.clone(), command).await;
+            assert_eq!(finished.outcome, Outcome::Exited(0), "{}", shown(&finished));
+            gone(&mark, &finished);
+
+            for hidden in ["$SC headless beat &", "(env -i setsid $SC headless beat &)"] {
+                let beat = fixture.project.join("beat");
+                let command = format!("{hidden}\nuntil [ -s beat ]; do sleep 0.02; done");
+                let finished = fixture.run(sandbox.clone(), command).await;
+                assert_eq!(finished.outcome, Outcome::Exited(0), "{}", shown(&finished));
+                let beats = fs::metadata(&beat).unwrap().len();
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                assert_eq!(fs::metadata(&beat).unwrap().len(), beats, "{hidden} went on");
+                fs::remove_file(&beat).unwrap();
+            }
+        }
+    });
+}
+
+/// What the program around has started by itself is left alone, and so is what it has not waited for yet.
+#[test]
+fn x03_children_of_the_caller_are_left_alone() {
+    both(|| async {
+        let fixture = Fixture::new();
+        let mut child = std::process::Command::new("setsid").args(["sleep", "60"]).spawn().unwrap();
+        let mut ended = std::process::Command::new("false").spawn().unwrap();
+        let mark = mark();
+        let command = format!("(env -i setsid sleep {mark} &) ; sleep 0.2");
+        let finished = fixture.run(Sandbox::danger_full_access(), command).await;
+        assert_eq!(finished.outcome, Outcome::Exited(0), "{}", shown(&finished));
+        gone(&mark, &finished);
+        assert_eq!(child.try_wait().unwrap(), None);
+        assert_eq!(ended.wait().unwrap().code(), Some(1));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    });
+}
+
+/// Two commands at once do not end each other's processes.
+#[test]
+fn x03_a_tree_ends_itself_alone() {
+    both(|| async {
+        let fixture = Fixture::new();
+        let executor = fixture.executor(Sandbox::danger_full_access());
+        let long = tokio::spawn(
+            executor.shell("(env -i PATH=$PATH setsid sh -c 'sleep 1; touch done' &) ; sleep 2").run(),
+        );
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        for command in ["true", "(setsid sleep 50 &) ; exit 0"] {
+            executor.shell(command).run().await.unwrap();
+        }
+        assert_eq!(long.await.unwrap().unwrap().outcome, Outcome::Exited(0));
+        assert!(fixture.project.join("done").exists());
+    });
+}
+
+/// A program finds no signal blocked and none handled, and is ended by a broken pipe, which Rust programs ignore.
+#[test]
+fn x03_signals_are_as_a_shell_would_have_them() {
+    both(|| async {
+        let fixture = Fixture::new();
+        for sandbox in [Sandbox::read_only(), Sandbox::danger_full_access()] {
+            let executor = fixture.executor(sandbox);
+            let finished = executor.argv(["cat", "/proc/self/status"]).run().await.unwrap();
+            let set = |name: &str| {
+                let line = stdout(&finished).lines().find_map(|line| line.strip_prefix(name)).unwrap();
+                u64::from_str_radix(line.trim_start_matches(':').trim(), 16).unwrap()
+            };
+            assert_eq!((set("SigBlk"), set("SigCgt")), (0, 0), "{}", shown(&finished));
+            assert_eq!(set("SigIgn") & (1 << 12), 0, "{}", shown(&finished));
+        }
+    });
+}
+
 // contract: S28
 #[test]
 fn x06_x07_a_held_pipe_holds_nobody_up() {
@@ -563,16 +647,14 @@ fn x37_no_zombies_are_left() {
     both(|| async {
         let fixture = Fixture::new();
         cmdgate_executor::adopt_orphans().unwrap();
-        let mut sandboxes = vec![Sandbox::workspace_write()];
-        if common::is_root() {
-            // Without a control group, an orphan that made a session of its own and ended cannot be told from a
-            // child that the calling program waits for itself.
-            sandboxes.push(Sandbox::danger_full_access());
-        }
-        for sandbox in sandboxes {
-            for command in ["true", "sleep 0 & (setsid sleep 0 &) ; exit 1", "(sleep 3 &); exit"] {
-                let limits = cmdgate_executor::Limits { group: true, ..cmdgate_executor::Limits::default() };
-                fixture.executor(sandbox.clone()).shell(command).limits(limits).run().await.unwrap();
+        for sandbox in [Sandbox::workspace_write(), Sandbox::danger_full_access()] {
+            for command in
+                ["true", "sleep 0 & (env -i setsid sleep 0 &) ; sleep 0.1; exit 1", "(sleep 3 &); exit"]
+            {
+                for group in [false, true] {
+                    let limits = cmdgate_executor::Limits { group, ..cmdgate_executor::Limits::default() };
+                    fixture.executor(sandbox.clone()).shell(command).limits(limits).run().await.unwrap();
+                }
             }
             hurried(&fixture, sandbox, "sleep 60").await;
         }

@@ -76,7 +76,7 @@ impl Pty {
 /// For between fork and exec: makes system calls only.
 pub fn take_control() -> io::Result<()> {
     rustix::process::setsid()?;
-    Ok(rustix::process::ioctl_tiocsctty(std::io::stdin())?)
+    Ok(rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?)
 }
 
 /// How many readers find the end of the input after [`end_input`].

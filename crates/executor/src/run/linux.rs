@@ -8,12 +8,12 @@ use std::process::ExitStatus;
 
 use rustix::process::Resource;
 
-use super::{Attempt, Prepared, Watch, Words, extra_roots, lexical, mark, search_path};
+use super::{Attempt, Prepared, Watch, Words, extra_roots, lexical, search_path};
 use crate::bounds::{self, Bounds, Situation};
 use crate::error::{ExecError, Stage};
 use crate::find::{self, Binary};
 use crate::job::{Command, Settings};
-use crate::kill::{self, Tree};
+use crate::kill::{Mark, Tree};
 use crate::limits::LimitStatus;
 use crate::outcome::{
     Backend, Enforced, Finished, KillStrength, NetworkEnforced, NotStarted, Outcome, UnixSockets,
@@ -200,8 +200,9 @@ impl Prepared {
             Ok(words) => words,
             Err(reason) => return Ok(self.not_started(reason, enforced)),
         };
-        let mark = mark();
-        self.environment.push((kill::MARK.into(), mark.clone().into()));
+        let mark = Mark::new();
+        let (name, value) = mark.variable();
+        self.environment.push((name.into(), value.into()));
         match self.start_unconfined(bounds, words, mark, control).await {
             Ok(ended) => {
                 let outcome = match (ended.end, ended.status.map(supervise::code_or_signal)) {
@@ -234,10 +235,12 @@ impl Prepared {
         &self,
         bounds: Bounds,
         words: Words,
-        mark: String,
+        mark: Mark,
         control: &Control,
     ) -> io::Result<Ended> {
         let (streams, output) = self.streams()?;
+        let mut resources = bounds.resources;
+        resources.push(mark.resource());
         let launch = Launch {
             program: words.program,
             arguments: words.argv.into_iter().skip(1).collect(),
@@ -246,7 +249,7 @@ impl Prepared {
             streams,
             keep: words.script.into_iter().collect(),
             groups: bounds.entries,
-            resources: bounds.resources,
+            resources,
             hold: None,
             tree: Some(Tree::new(mark, bounds.leaf)),
             session: true,

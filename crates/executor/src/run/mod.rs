@@ -13,7 +13,6 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -422,7 +421,9 @@ pub(crate) fn search_path() -> Vec<PathBuf> {
 }
 
 /// A mark that no other run of this machine has.
+#[cfg(target_os = "macos")]
 fn mark() -> String {
+    use std::sync::atomic::{AtomicU64, Ordering};
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     format!("{}-{}-{}", std::process::id(), since.as_nanos(), COUNTER.fetch_add(1, Ordering::Relaxed))

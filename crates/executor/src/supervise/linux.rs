@@ -199,14 +199,20 @@ pub(crate) async fn unconfined(launch: Launch, mut output: Output, control: &Con
         }
     };
     let mut kill_incomplete = false;
+    let mut status = if end == End::Exited { leader.finished()? } else { None };
     if let Some(tree) = &mut leader.tree {
+        if status.is_some() {
+            tree.leader_waited_for();
+        }
         kill_incomplete = output.while_awaiting(tree.end(), KILL_GRACE).await.is_none();
     }
-    if output.while_awaiting(handle.readable(), KILL_GRACE).await.is_none() {
-        kill_incomplete = true;
+    if status.is_none() {
+        if output.while_awaiting(handle.readable(), KILL_GRACE).await.is_none() {
+            kill_incomplete = true;
+        }
+        status = leader.finished()?;
     }
     output.drain().await;
-    let status = leader.finished()?;
     Ok(Ended { end, status, reported: None, kill_incomplete })
 }
 

@@ -470,8 +470,13 @@ fn compiled_helper() -> PathBuf {
                 let source = directory.join(format!("sc-{}.c", std::process::id()));
                 let partial = directory.join(format!("sc-{}", std::process::id()));
                 fs::write(&source, text).unwrap();
-                let compiled =
-                    Command::new("cc").arg("-o").arg(&partial).arg(&source).output().expect("cc is needed");
+                let compiled = Command::new("cc")
+                    .arg("-pthread")
+                    .arg("-o")
+                    .arg(&partial)
+                    .arg(&source)
+                    .output()
+                    .expect("cc is needed");
                 assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
                 fs::rename(&partial, &output).unwrap();
                 fs::remove_file(source).unwrap();

@@ -2,16 +2,19 @@
 //!
 //! `PR_SET_PDEATHSIG`, which `bwrap --die-with-parent` relies on, fires when the *thread* that started the
 //! child ends, not the process (prctl(2)). A command started from a pool thread was killed when the pool
-//! retired that thread. So everything is started by one thread that lives as long as the process.
+//! retired that thread. So everything is started by one thread that lives as long as the process, or by the main
+//! thread when that is the caller.
+
+mod start;
 
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
-use std::os::unix::process::CommandExt as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
@@ -20,11 +23,11 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
-    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
+    Pid, PidfdFlags, Resource, Signal, WaitId, WaitIdOptions, WaitIdStatus, pidfd_open, pidfd_send_signal,
+    waitid,
 };
 use tokio::sync::oneshot;
 
-use crate::bounds::lowered;
 use crate::kill::Tree;
 
 /// A process about to be started.
@@ -65,8 +68,9 @@ pub(crate) struct Hold {
 /// dropped unfinished.
 #[derive(Debug)]
 pub(crate) struct Started {
-    child: Option<Child>,
     pid: u32,
+    /// Whether it has been waited for.
+    finished: bool,
     /// See [`Launch::hold`].
     pub(crate) hold: Option<Hold>,
     /// See [`Launch::tree`].
@@ -98,8 +102,12 @@ fn spawner() -> io::Result<&'static mpsc::Sender<(Launch, Reply)>> {
         .map_err(|&kind| io::Error::from(kind))
 }
 
-/// Starts a process from the thread that never ends.
+/// Starts a process from a thread that lives as long as this process.
 pub(crate) async fn spawn(launch: Launch) -> io::Result<Started> {
+    // The main thread does: when it returns, the process ends. That spares changing to the other thread and back.
+    if rustix::thread::gettid() == rustix::process::getpid() {
+        return launch.start();
+    }
     let (reply, answer) = oneshot::channel();
     spawner()?.send((launch, reply)).map_err(|_| io::Error::other("the spawning thread is gone"))?;
     answer.await.map_err(|_| io::Error::other("the spawning thread is gone"))?
@@ -107,45 +115,14 @@ pub(crate) async fn spawn(launch: Launch) -> io::Result<Started> {
 
 impl Launch {
     fn start(self) -> io::Result<Started> {
-        let [input, output, error] = self.streams;
-        let mut command = Command::new(&self.program);
-        command
-            .args(&self.arguments)
-            .env_clear()
-            .envs(self.environment)
-            .current_dir(&self.directory)
-            .stdin(Stdio::from(input))
-            .stdout(Stdio::from(output))
-            .stderr(Stdio::from(error));
-        let limits = self
-            .resources
-            .into_iter()
-            .map(|(resource, limit)| (resource, lowered(resource, limit)))
-            .collect();
-        before_exec(&mut command, self.keep, self.groups, limits, [self.session, self.terminal]);
-        let child = command.spawn()?;
-        let pid = pid_of(&child)?;
+        let (pid, handle) = start::start(&self)?;
         registry().insert(pid.as_raw_nonzero().get());
-        match pidfd_open(pid, PidfdFlags::empty()) {
-            Ok(handle) => {
-                let mut tree = self.tree;
-                if let Some(tree) = &mut tree {
-                    tree.started(child.id());
-                }
-                Ok(Started { pid: child.id(), child: Some(child), hold: self.hold, tree, handle })
-            }
-            Err(error) => {
-                let mut child = child;
-                // Nothing can be done about a failing kill of a child that was only just started.
-                let _ = child.kill();
-                let _ = child.wait();
-                forget(child.id());
-                Err(io::Error::new(
-                    io::Error::from(error).kind(),
-                    "pidfd_open failed; Linux 5.11 or later is needed",
-                ))
-            }
+        let pid = pid.as_raw_nonzero().get().cast_unsigned();
+        let mut tree = self.tree;
+        if let Some(tree) = &mut tree {
+            tree.started(pid);
         }
+        Ok(Started { pid, finished: false, hold: self.hold, tree, handle })
     }
 }
 
@@ -169,68 +146,41 @@ pub(crate) fn started_here(pid: i32) -> bool {
 /// The children of this process, whichever thread started them; `None` where the kernel does not list them
 /// (proc_tid_children(5)).
 pub(crate) fn own_children() -> Option<Vec<i32>> {
-    let mut children = Vec::new();
+    let mut list = Vec::with_capacity(4096);
     for task in std::fs::read_dir("/proc/self/task").ok()?.filter_map(Result::ok) {
-        match std::fs::read_to_string(task.path().join("children")) {
-            Ok(list) => {
-                children.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
-            }
+        // Read through an adapter, which does not ask the file for its size: that costs as much as reading it.
+        let read = File::open(task.path().join("children"))
+            .and_then(|file| file.take(u64::MAX).read_to_end(&mut list));
+        list.push(b' ');
+        match read {
+            Ok(_) => {}
             // A thread that has just ended has handed its children on.
             Err(_) if !task.path().exists() => {}
             Err(_) => return None,
         }
     }
-    Some(children)
+    let list = std::str::from_utf8(&list).ok()?;
+    Some(list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
 }
 
-fn pid_of(child: &Child) -> io::Result<Pid> {
-    i32::try_from(child.id())
-        .ok()
-        .and_then(Pid::from_raw)
-        .ok_or_else(|| io::Error::other("the system gave an impossible process number"))
+/// Whether this process has no child at all, neither living nor ended.
+pub(crate) fn childless() -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    matches!(waitid(WaitId::All, options), Err(Errno::CHILD))
 }
 
-/// Arranges what happens between fork and exec. The closure makes system calls only: no allocation, no lock,
-/// as fork(2) demands of a program with threads.
-#[expect(
-    unsafe_code,
-    reason = "std marks pre_exec unsafe, and close_range has no safe binding in rustix or std"
-)]
-fn before_exec(
-    command: &mut Command,
-    keep: Vec<OwnedFd>,
-    groups: Vec<OwnedFd>,
-    limits: Vec<(Resource, Rlimit)>,
-    [session, terminal]: [bool; 2],
-) {
-    let step = move || {
-        for group in &groups {
-            rustix::io::write(group, b"0")?;
+/// Whether a child of this process has ended, all its threads included: what `/proc` calls a zombie may be a process
+/// whose first thread alone has ended. What is no child of this process has ended too, and been waited for.
+pub(crate) fn has_ended(child: i32) -> bool {
+    let Some(pid) = Pid::from_raw(child) else { return true };
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    loop {
+        match waitid(WaitId::Pid(pid), options) {
+            Ok(status) => return status.is_some(),
+            Err(Errno::INTR) => {}
+            Err(_) => return true,
         }
-        for (resource, limit) in &limits {
-            rustix::process::setrlimit(*resource, *limit)?;
-        }
-        if terminal {
-            crate::pty::take_control()?;
-        } else if session {
-            rustix::process::setsid()?;
-        }
-        // bubblewrap sets this itself, a little later.
-        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // bubblewrap hands on whatever it inherits, and so does bash: close all but what is meant.
-        // SAFETY: close_range(2) with CLOSE_RANGE_CLOEXEC only sets a flag on descriptors of this process.
-        let closed =
-            unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
-        if closed != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        for kept in &keep {
-            rustix::io::fcntl_setfd(kept, rustix::io::FdFlags::empty())?;
-        }
-        Ok(())
-    };
-    // SAFETY: the closure is async-signal-safe, see above: it reads memory that was allocated before the fork.
-    unsafe { command.pre_exec(step) };
+    }
 }
 
 impl Started {
@@ -241,22 +191,21 @@ impl Started {
 
     /// Whether the process has not been waited for yet.
     pub(crate) const fn running(&self) -> bool {
-        self.child.is_some()
+        !self.finished
     }
 
-    /// The status of a process that has ended.
+    /// The status of a process that has ended; `None` while it runs, and once the status has been taken.
     pub(crate) fn finished(&mut self) -> io::Result<Option<ExitStatus>> {
-        match self.child.as_mut() {
-            None => Ok(None),
-            Some(child) => {
-                let status = child.try_wait()?;
-                if status.is_some() {
-                    self.child = None;
-                    forget(self.pid);
-                }
-                Ok(status)
-            }
+        if self.finished {
+            return Ok(None);
         }
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+        let status = waitid(WaitId::PidFd(self.handle.as_fd()), options)?;
+        if status.is_some() {
+            self.finished = true;
+            forget(self.pid);
+        }
+        Ok(status.as_ref().map(exit_status))
     }
 
     /// Sends SIGKILL.
@@ -267,28 +216,40 @@ impl Started {
 
 impl Drop for Started {
     fn drop(&mut self) {
-        let Some(mut child) = self.child.take() else { return };
+        if self.finished {
+            return;
+        }
         let handle = self.handle.try_clone();
         // Once the process has been killed, this only takes its entry out of the process table.
-        let mut wait = move |handle: &OwnedFd| {
-            ended_within(handle, Duration::from_secs(5));
-            let _ = child.try_wait();
-            forget(child.id());
+        let wait = |handle: OwnedFd, pid: u32| {
+            ended_within(&handle, Duration::from_secs(5));
+            reap(&handle);
+            forget(pid);
         };
         match (self.hold.take(), handle, self.pid) {
             (Some(hold), Ok(handle), pid) => end_later(move || {
                 end_unready(pid, &handle);
                 // Not before: this is what the sandbox waits for.
                 drop(hold);
-                tidy_later(move || wait(&handle));
+                tidy_later(move || wait(handle, pid));
             }),
-            (_, Ok(handle), _) => {
+            (_, Ok(handle), pid) => {
                 kill(&handle);
-                tidy_later(move || wait(&handle));
+                tidy_later(move || wait(handle, pid));
             }
             (_, Err(_), _) => kill(&self.handle),
         }
     }
+}
+
+/// What wait(2) would have said (`man 2 waitid`: the status is the code, or the signal).
+fn exit_status(status: &WaitIdStatus) -> ExitStatus {
+    let core = if status.dumped() { 0x80 } else { 0 };
+    let raw = match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => (code & 0xff) << 8,
+        (None, signal) => signal.unwrap_or(0) | core,
+    };
+    ExitStatus::from_raw(raw)
 }
 
 /// Ends bubblewrap before it has said which process it started.
