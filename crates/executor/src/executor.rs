@@ -86,7 +86,7 @@ impl Executor {
         }
     }
 
-    /// A shell command: `bash --noprofile --norc -c` with exactly these bytes, standard input empty.
+    /// A shell command: `bash --noprofile --norc -c --` with exactly these bytes, standard input empty.
     pub fn shell(&self, command: impl AsRef<OsStr>) -> Job {
         self.job(Command::Shell(command.as_ref().to_owned()))
     }

@@ -21,7 +21,7 @@ use crate::sandbox::Sandbox;
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// `bash --noprofile --norc -c` with exactly these bytes.
+    /// `bash --noprofile --norc -c --` with exactly these bytes.
     Shell(OsString),
     /// A program and its arguments; no shell anywhere.
     Argv(Vec<OsString>),

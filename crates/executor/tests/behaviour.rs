@@ -41,6 +41,50 @@ fn only_listed_variables_reach_a_command() {
     });
 }
 
+/// The text is a command, whatever it begins with: bash is never given options by it.
+// contract: S18
+#[test]
+fn a_command_that_looks_like_an_option_is_run_as_a_command() {
+    both(|| async {
+        let fixture = Fixture::new();
+        let words =
+            ["-x", "+x", "-", "--", "+", "--version", "-c", "-i", "-s", "-ec", "-O", "+B", "--help", "-o"];
+        for sandbox in [Sandbox::read_only(), Sandbox::workspace_write(), Sandbox::danger_full_access()] {
+            let executor = fixture.executor(sandbox);
+            for word in words {
+                // The first line is no command that there is; the second is reached all the same.
+                let text = format!("{word} 'echo taken'\necho rc=$?:$0:$#");
+                let finished = executor.shell(&text).run().await.unwrap();
+                let bash = cmdgate_executor::sandbox::bwrap::shell_words(Path::new("bash"), text.as_ref());
+                assert_eq!(bash.iter().filter(|argument| **argument == *text).count(), 1);
+                assert_eq!(stdout(&finished).trim_end(), "rc=127:/bin/bash:0", "{}", shown(&finished));
+                // Too long for an argument, and so read from a file.
+                let long = format!("{text}\n#{}", "x".repeat(150_000));
+                let finished = executor.shell(long).run().await.unwrap();
+                assert!(stdout(&finished).starts_with("rc=127:"), "{}", shown(&finished));
+            }
+            let finished = executor.shell("-e").run().await.unwrap();
+            assert_eq!(finished.outcome, Outcome::Exited(127), "{}", shown(&finished));
+        }
+    });
+}
+
+/// A script that does not name its interpreter is run by the shell, as execvp(3) has it, with and without a sandbox.
+#[test]
+fn a_script_without_an_interpreter_is_run_by_the_shell() {
+    use std::os::unix::fs::PermissionsExt as _;
+    both(|| async {
+        let fixture = Fixture::new();
+        let script = fixture.project.join("script");
+        fs::write(&script, "echo \"by $1\"\n").unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        for sandbox in [Sandbox::read_only(), Sandbox::danger_full_access()] {
+            let executor = fixture.executor(sandbox);
+            worked(&executor.argv(["./script", "the shell"]).run().await.unwrap(), &["by the shell"]);
+        }
+    });
+}
+
 // contract: S19
 #[test]
 fn a_loader_variable_acts_inside_only() {

@@ -80,11 +80,11 @@ fn options(plan: &Plan, features: Features, terminal: bool) -> Line {
     line
 }
 
-/// The shell command that is executed: no profile, no rc file, exactly these bytes.
+/// The shell command that is executed: no profile, no rc file, exactly these bytes, also when they begin with `-` or `+`
+/// as options of bash do.
 pub fn shell_words(bash: &Path, command: &OsStr) -> Vec<OsString> {
-    [bash.as_os_str(), OsStr::new("--noprofile"), OsStr::new("--norc"), OsStr::new("-c"), command]
-        .map(OsStr::to_owned)
-        .to_vec()
+    let options = ["--noprofile", "--norc", "-c", "--"].map(OsStr::new);
+    [&[bash.as_os_str()], options.as_slice(), &[command]].concat().into_iter().map(OsStr::to_owned).collect()
 }
 
 /// Whether a plan asks for a sandbox at all.
