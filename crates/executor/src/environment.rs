@@ -7,7 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::ExecError;
 
-/// Names that are always passed (with everything that starts with `LC_`).
+/// Names that are always passed (with everything that starts with `LC_`); `LANG` and `LC_*` only where they name the locale
+/// `C` or `POSIX` or one in UTF-8.
 pub const ALLOWED: [&str; 9] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "LANG"];
 
 /// Names that [`Environment::toolchains`] adds: where compilers and package managers keep their things.
@@ -43,6 +44,11 @@ pub const TOOLCHAIN: [&str; 24] = [
 /// Whatever is chosen, `BASH_ENV`, `ENV`, `SHELLOPTS`, `BASHOPTS`, `PS4`, `PROMPT_COMMAND` and exported shell functions of the parent
 /// are never passed, because bash would execute them; and relative, empty and project-writable entries are
 /// taken out of an inherited `PATH`.
+///
+/// In another character set than UTF-8 the same bytes can be other words to bash, and a locale named by a path is a file
+/// that somebody has to be trusted with. So an inherited `LANG` or `LC_*` with any other value is dropped, and `LOCPATH`,
+/// `LANGUAGE` and `NLSPATH`, which say where locales and messages are read from, are not inherited. That holds in every
+/// sandbox, and without one unless everything is inherited; what [`Environment::set`] sets stays.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment {
     pub(crate) inherit_all: bool,
@@ -98,8 +104,8 @@ impl Environment {
 /// Where a computed environment will be used.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
-    /// Whether a sandbox gives the command its own `/tmp`.
-    pub(crate) private_tmp: bool,
+    /// Whether the command runs in a sandbox, which gives it a `/tmp` of its own.
+    pub(crate) sandboxed: bool,
     /// Directories whose programs are not to be trusted: the project and everything that may be written.
     pub(crate) untrusted: &'a [PathBuf],
     /// Whether the command has a terminal.
@@ -128,6 +134,29 @@ fn allowed(name: &OsStr) -> bool {
     ALLOWED.iter().any(|&known| name == known) || name.as_encoded_bytes().starts_with(b"LC_")
 }
 
+/// Whether a variable would have bash and other programs read bytes in another way, or files from elsewhere.
+fn odd_locale(name: &OsStr, value: &OsStr) -> bool {
+    if ["LOCPATH", "LANGUAGE", "NLSPATH"].iter().any(|&known| name == known) {
+        return true;
+    }
+    let names_a_locale = name == "LANG" || name.as_encoded_bytes().starts_with(b"LC_");
+    names_a_locale && !value.to_str().is_some_and(known_locale)
+}
+
+/// `C`, `POSIX`, nothing, or `language.UTF-8`, perhaps with `@modifier` (setlocale(3)).
+fn known_locale(value: &str) -> bool {
+    if matches!(value, "" | "C" | "POSIX") {
+        return true;
+    }
+    let (locale, modifier) = value.split_once('@').unwrap_or((value, ""));
+    let Some((language, charset)) = locale.split_once('.') else { return false };
+    let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    !language.is_empty()
+        && plain(language)
+        && plain(modifier)
+        && (charset.eq_ignore_ascii_case("UTF-8") || charset.eq_ignore_ascii_case("UTF8"))
+}
+
 impl Environment {
     /// The environment of a command, sorted by name. Pure: the parent's environment is an argument.
     pub(crate) fn compute(
@@ -138,6 +167,10 @@ impl Environment {
         let mut result: BTreeMap<OsString, OsString> = parent
             .into_iter()
             .filter(|(name, _)| self.inherit_all || allowed(name) || self.named.contains(name))
+            .filter(|(name, value)| {
+                let everything = self.inherit_all && !place.sandboxed;
+                everything || !odd_locale(name, value)
+            })
             .collect();
         if let Some(path) = result.get(OsStr::new("PATH")) {
             let clean = sanitised(path, place.untrusted);
@@ -149,7 +182,7 @@ impl Environment {
             }
         };
         give("PATH", DEFAULT_PATH, false);
-        if place.private_tmp {
+        if place.sandboxed {
             give("TMPDIR", "/tmp", true);
             give("TMPPREFIX", "/tmp/zsh", true);
         }
@@ -227,7 +260,7 @@ mod tests {
 
     fn compute(environment: &Environment, parent: &[(&str, &str)]) -> Vec<(String, String)> {
         let place =
-            Place { private_tmp: true, untrusted: &[PathBuf::from("/home/u/project")], terminal: false };
+            Place { sandboxed: true, untrusted: &[PathBuf::from("/home/u/project")], terminal: false };
         environment
             .compute(parent.iter().map(|(name, value)| (name.into(), value.into())), place)
             .unwrap()
@@ -269,6 +302,69 @@ mod tests {
                 "TMPPREFIX"
             ]
         );
+    }
+
+    // contract: S19
+    #[test]
+    fn a_locale_in_which_bytes_mean_something_else_does_not_pass() {
+        let good =
+            ["C", "POSIX", "", "C.UTF-8", "C.utf8", "en_US.UTF-8", "de_DE.utf8@euro", "sr_RS.UTF-8@latin"];
+        let bad = [
+            "ja_JP.SJIS",
+            "zh_TW.BIG5",
+            "zh_CN.GB18030",
+            "en_US",
+            "en_US.ISO-8859-1",
+            "tr_TR@x",
+            "/tmp/locale",
+            "../../tmp/x.UTF-8",
+            "/tmp/x.UTF-8",
+            "x.UTF-8@../y",
+            "x.UTF-8.SJIS",
+            ".UTF-8",
+            "C ",
+            "c",
+        ];
+        for name in ["LANG", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_ANYTHING"] {
+            for environment in
+                [Environment::allowlist(), Environment::allowlist().pass(name), Environment::inherit()]
+            {
+                for value_given in good {
+                    let passed = compute(&environment, &[(name, value_given)]);
+                    assert_eq!(value(&passed, name), Some(value_given));
+                }
+                for value_given in bad {
+                    let passed = compute(&environment, &[(name, value_given)]);
+                    assert_eq!(value(&passed, name), None, "{value_given}");
+                }
+            }
+        }
+        let chosen = compute(&Environment::allowlist().set("LC_ALL", "ja_JP.SJIS"), &[]);
+        assert_eq!(value(&chosen, "LC_ALL"), Some("ja_JP.SJIS"));
+    }
+
+    // contract: S19, P15
+    #[test]
+    fn where_locales_and_messages_are_read_from_is_not_inherited() {
+        for name in ["LOCPATH", "LANGUAGE", "NLSPATH"] {
+            let parent = [(name, "/tmp/x"), ("LANG", "ja_JP.SJIS"), ("PATH", "/usr/bin")];
+            for environment in
+                [Environment::allowlist(), Environment::allowlist().pass(name), Environment::inherit()]
+            {
+                assert_eq!(value(&compute(&environment, &parent), name), None);
+            }
+            let chosen = compute(&Environment::allowlist().set(name, "/usr/share/x"), &parent);
+            assert_eq!(value(&chosen, name), Some("/usr/share/x"));
+            // Without a sandbox, everything is everything; the allowlist is the same there.
+            let place = Place { sandboxed: false, untrusted: &[], terminal: false };
+            let parent = || parent.iter().map(|&(name, value)| (name.into(), value.into()));
+            let names = |environment: Environment| -> Vec<OsString> {
+                environment.compute(parent(), place).unwrap().into_iter().map(|(name, _)| name).collect()
+            };
+            assert!(names(Environment::inherit()).iter().any(|known| known == name));
+            let listed = names(Environment::allowlist().pass(name));
+            assert!(!listed.iter().any(|known| known == name || known == "LANG"), "{listed:?}");
+        }
     }
 
     // contract: S19
@@ -317,7 +413,7 @@ mod tests {
     fn a_removed_name_stays_away_and_a_bad_one_is_refused() {
         let passed = compute(&Environment::allowlist().remove("HOME"), &[("HOME", "/home/u")]);
         assert_eq!(value(&passed, "HOME"), None);
-        let place = Place { private_tmp: false, untrusted: &[], terminal: false };
+        let place = Place { sandboxed: false, untrusted: &[], terminal: false };
         for name in ["", "A=B"] {
             let error = Environment::allowlist().set(name, "x").compute([], place).unwrap_err();
             assert!(matches!(error, ExecError::EnvironmentName { .. }), "{error}");

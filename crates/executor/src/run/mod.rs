@@ -58,7 +58,7 @@ pub(crate) fn prepare(core: Arc<Core>, command: Command, settings: Settings) -> 
     let mut untrusted = vec![core.root.clone()];
     untrusted.extend(writable);
     let place = Place {
-        private_tmp: bwrap::confines(settings.sandbox.mode),
+        sandboxed: bwrap::confines(settings.sandbox.mode),
         untrusted: &untrusted,
         terminal: settings.terminal.is_some(),
     };
