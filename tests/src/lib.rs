@@ -1,5 +1,7 @@
 //! Whole-product tests of cmdgate: shared helpers.
 
+pub mod fuzz;
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

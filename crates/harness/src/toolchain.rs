@@ -24,6 +24,10 @@ fn from(rustup_settings: Option<&str>, path: Option<OsString>) -> Result<Vec<(St
         let shims = shims.display();
         return Err(format!("`{shims}` on PATH runs a program that a file of the project may name"));
     }
+    if rustup_settings.is_none() && std::env::split_paths(&path).any(|entry| entry.join("rustup").is_file()) {
+        return Err("rustup has no settings yet, and its proxies would write some; `rustup show` makes them"
+            .to_owned());
+    }
     let chosen = rustup_settings
         .and_then(|text| text.parse::<toml::Table>().ok())
         .and_then(|table| Some(table.get("default_toolchain")?.as_str()?.to_owned()))
@@ -63,6 +67,16 @@ mod tests {
             let set = from(settings, None).unwrap();
             assert!(set.contains(&("RUSTUP_TOOLCHAIN".into(), "none-chosen".into())), "{settings:?}");
         }
+    }
+
+    // contract: X1
+    #[test]
+    fn the_proxies_of_a_rustup_without_settings_would_write() {
+        let path = tempfile::tempdir().unwrap();
+        assert!(from(None, Some(path.path().into())).is_ok());
+        std::fs::write(path.path().join("rustup"), "").unwrap();
+        assert!(from(None, Some(path.path().into())).is_err());
+        assert!(from(Some(""), Some(path.path().into())).is_ok());
     }
 
     // contract: X1
