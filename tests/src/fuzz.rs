@@ -53,7 +53,7 @@ pub fn classify(input: &[u8]) {
         assert!(found.effects.network.is_empty(), "a safe command reaches out: {command:?}");
         // What is safe in the small grammar is safe in the larger one too.
         if grammar == Grammar::Pipeline {
-            let wider = judge(command, &Context { grammar: Grammar::Sequence, ..context.clone() });
+            let wider = judge(command, &Context { grammar: Grammar::Sequence, ..context });
             assert_eq!(wider.verdict(), Verdict::Safe, "{command:?}: {:?}", wider.findings);
         }
         // A safe command does not make the line behind it safe, unless it swallows it.
