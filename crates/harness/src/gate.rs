@@ -4,6 +4,8 @@
 //! escapes, a rule that denies), then a rule that asks, then a proof that the command is harmless, then rules that allow,
 //! then the sandbox mode and the approval policy.
 
+mod places;
+
 use crate::beyond::Beyond;
 use crate::provide::{self, Provision};
 use crate::resolve::ReadableRoots;
@@ -12,8 +14,9 @@ use crate::unwrap;
 use cmdgate_classifier::{
     Classification, Condition, Context, Finding, Grammar, Span, Verdict, classify, classify_argv,
 };
-use cmdgate_executor::{ExecError, WorkdirProblem};
+use cmdgate_executor::ExecError;
 use cmdgate_policy::{Act, ApprovalPolicy, Effect, Layer, Policy, Ruling, SandboxMode, Settings, Timestamp};
+use places::{lexical_join, real_place};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -369,49 +372,6 @@ impl Gate {
 
     // ---- steps -------------------------------------------------------------------------------------------------
 
-    /// The real working directory (contract S16, S20): it must lie inside the project by name and by real path.
-    fn workdir(&self, named: Option<&Path>) -> Result<PathBuf, Box<Decision>> {
-        let Some(named) = named else { return Ok(self.root.clone()) };
-        let refuse = |problem: WorkdirProblem| {
-            let error = ExecError::Workdir { path: named.to_path_buf(), problem };
-            let code = match problem {
-                WorkdirProblem::OutsideAllowedRoot => DecisionCode::PathOutsideAllowedRoot,
-                WorkdirProblem::Missing => DecisionCode::PathNotFound,
-                WorkdirProblem::NotADirectory => DecisionCode::PathNotADirectory,
-                WorkdirProblem::Unreadable => DecisionCode::PathUnreadable,
-            };
-            Box::new(Decision::deny(Source::PathPolicy, code, error.to_string()))
-        };
-        let roots: Vec<&Path> = std::iter::once(self.root.as_path())
-            .chain(self.named_root.as_deref())
-            .chain(self.read_roots.iter().map(PathBuf::as_path))
-            .collect();
-        let lexical = lexical_join(&self.root, named);
-        if !roots.iter().any(|root| lexical.starts_with(root)) {
-            return Err(refuse(WorkdirProblem::OutsideAllowedRoot));
-        }
-        let real = std::fs::canonicalize(&lexical).map_err(|error| {
-            let kind = error.kind();
-            refuse(if kind == std::io::ErrorKind::NotFound {
-                WorkdirProblem::Missing
-            } else if kind == std::io::ErrorKind::NotADirectory {
-                WorkdirProblem::NotADirectory
-            } else {
-                WorkdirProblem::Unreadable
-            })
-        })?;
-        let inside = std::iter::once(&self.root)
-            .chain(&self.read_roots)
-            .any(|root| std::fs::canonicalize(root).is_ok_and(|root| real.starts_with(root)));
-        if !inside {
-            return Err(refuse(WorkdirProblem::OutsideAllowedRoot));
-        }
-        if !real.is_dir() {
-            return Err(refuse(WorkdirProblem::NotADirectory));
-        }
-        Ok(real)
-    }
-
     fn decide_shell(&self, command: &str, workdir: &Path) -> Decision {
         let read_roots = self.texts_of_read_roots();
         let context = self.context(workdir, &read_roots);
@@ -438,80 +398,6 @@ impl Gate {
         self.compose(judged, commands, &rulings, beyond)
     }
 
-    /// Contract H3: no word of any command leads to a blocked place, by name or through a symlink, as it stands, after an
-    /// `=`, or attached to a short flag.
-    fn refuse_blocked_paths(&self, commands: &unwrap::Commands, workdir: &Path) -> Option<Decision> {
-        self.settings.blocked_paths.first()?;
-        let words = commands.argvs.iter().chain(&commands.possible).flatten();
-        for word in words {
-            let after_equals = word.split_once('=').map(|(_, value)| value);
-            let attached = word.find(['/', '~']).and_then(|at| word.get(at..));
-            for text in [Some(word.as_str()), after_equals, attached].into_iter().flatten() {
-                let text = if text.starts_with('~') {
-                    crate::config::expand_home(workdir, text)
-                } else {
-                    text.into()
-                };
-                let lexical = lexical_join(workdir, &text);
-                let real = std::fs::canonicalize(&lexical).unwrap_or_else(|_| lexical.clone());
-                for path in [&lexical, &real] {
-                    if let Some(blocked) = self.settings.blocking(&path.to_string_lossy()) {
-                        return Some(Decision::deny(
-                            Source::PathPolicy,
-                            DecisionCode::PermissionDenied,
-                            format!("`{word}` leads to {}, and {blocked} is blocked", path.display()),
-                        ));
-                    }
-                }
-            }
-        }
-        None
-    }
-
-    /// Contract H3: a pattern that bash expands is let through only where it names entries of one folder, and none of
-    /// them is, or leads to, a blocked place.
-    fn refuse_wandering_patterns(&self, command: &str, workdir: &Path) -> Option<Decision> {
-        self.settings.blocked_paths.first()?;
-        let refuse = |word: &str| {
-            Some(Decision::deny(
-                Source::PathPolicy,
-                DecisionCode::PermissionDenied,
-                format!("`{word}` is a pattern that may lead to a blocked folder; name the files"),
-            ))
-        };
-        let Ok(script) = cmdgate_lexer::lex(command, Grammar::Pipeline) else {
-            return refuse(command);
-        };
-        let stages = script.list.items.iter().flat_map(|item| &item.pipeline.stages);
-        for stage in stages {
-            let cmdgate_lexer::Command::Simple(segment) = stage else { return refuse(command) };
-            for word in segment.words.iter().filter(|word| word.literal().is_none()) {
-                let text = command.get(word.span.range()).unwrap_or(command);
-                // A lone tilde is expanded and judged with the other words.
-                if text.starts_with('~') && !text.contains(['*', '?', '[', '{']) {
-                    continue;
-                }
-                let (folder, last) = text.rsplit_once('/').unwrap_or(("", text));
-                let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
-                if !folder.chars().all(plain) || last.contains("..") {
-                    return refuse(text);
-                }
-                let folder = if folder.is_empty() && text.starts_with('/') { "/" } else { folder };
-                let folder = lexical_join(workdir, Path::new(folder));
-                let entries = std::fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
-                let reached = std::iter::once(folder.clone()).chain(entries.map(|entry| entry.path()));
-                for path in reached {
-                    let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
-                    let blocked = |path: &Path| self.settings.blocking(&path.to_string_lossy()).is_some();
-                    if blocked(&path) || blocked(&real) {
-                        return refuse(text);
-                    }
-                }
-            }
-        }
-        None
-    }
-
     /// The rulings on every command; of the merely possible ones, only those that a rule denies or asks about.
     fn command_rulings(&self, commands: &unwrap::Commands) -> Vec<Ruling> {
         let certain = commands.argvs.iter().map(|argv| self.policy.check_exec_at(argv, now()));
@@ -536,90 +422,6 @@ impl Gate {
         let mut rulings = self.path_rulings(&classification, workdir);
         rulings.extend(self.command_rulings(&commands));
         self.compose(judged, commands, &rulings, Beyond::default())
-    }
-
-    fn decide_file(&self, path: &Path, act: Act) -> Decision {
-        let lexical = lexical_join(&self.root, path);
-        let roots = match act {
-            Act::Read => std::iter::once(self.root.clone()).chain(self.read_roots.iter().cloned()).collect(),
-            Act::Write | Act::Exec | Act::Net => self.write_roots(),
-        };
-        let named_inside = roots.iter().any(|root| lexical.starts_with(root))
-            || self.named_root.as_ref().is_some_and(|root| lexical.starts_with(root));
-        let real = real_place(&lexical);
-        let real_roots: Vec<PathBuf> =
-            roots.iter().filter_map(|root| std::fs::canonicalize(root).ok()).collect();
-        if !named_inside || !real_roots.iter().any(|root| real.starts_with(root)) {
-            return Decision::deny(
-                Source::PathPolicy,
-                DecisionCode::PathOutsideAllowedRoot,
-                format!("{} lies outside the project", path.display()),
-            );
-        }
-        if act == Act::Write {
-            if self.mode() == SandboxMode::ReadOnly {
-                return Decision::deny(
-                    Source::Policy,
-                    DecisionCode::PermissionDenied,
-                    "nothing is written in a read_only run",
-                );
-            }
-            if let Some(pattern) = self.protecting(&real) {
-                return Decision::deny(
-                    Source::PathPolicy,
-                    DecisionCode::PermissionDenied,
-                    format!("{} is protected by `{pattern}`", path.display()),
-                );
-            }
-        }
-        let names = self.names_of(&lexical, &real);
-        let ruling = self.policy.check_names(act, &names, Some(now()));
-        let mut decision = self.generic(ruling);
-        decision.file = real;
-        decision
-    }
-
-    fn write_roots(&self) -> Vec<PathBuf> {
-        let named = self.settings.write_roots.iter().flatten();
-        std::iter::once(self.root.clone())
-            .chain(named.map(|text| crate::config::expand_home(&self.root, text)))
-            .collect()
-    }
-
-    /// Whether output may be redirected into a path where a rule allows the program: it lies in the project or another
-    /// writable root and is not protected, or a rule allows to write it.
-    fn may_redirect_into(&self, path: &str, directory: &Path) -> bool {
-        let lexical = lexical_join(directory, Path::new(path));
-        let real = real_place(&lexical);
-        let ruling = self.policy.check_names(Act::Write, &self.names_of(&lexical, &real), Some(now()));
-        if ruling.rule.is_some() {
-            return ruling.effect == Effect::Allow;
-        }
-        let mut roots = self.write_roots().into_iter().filter_map(|root| std::fs::canonicalize(root).ok());
-        let relative = real.strip_prefix(&self.root).unwrap_or(&real).to_string_lossy();
-        roots.any(|root| real.starts_with(root)) && self.settings.protecting(&relative).is_none()
-    }
-
-    /// The protected path that covers `real`, relative to the project.
-    fn protecting(&self, real: &Path) -> Option<&str> {
-        if self.mode() == SandboxMode::DangerFullAccess {
-            return None;
-        }
-        let relative = real.strip_prefix(&self.root).ok()?;
-        self.settings.protecting(&relative.to_string_lossy())
-    }
-
-    /// The names by which rules may mean a path.
-    fn names_of(&self, lexical: &Path, real: &Path) -> Vec<String> {
-        let mut names = Vec::with_capacity(4);
-        for path in [lexical, real] {
-            names.push(path.to_string_lossy().into_owned());
-            if let Ok(relative) = path.strip_prefix(&self.root) {
-                names.push(relative.to_string_lossy().into_owned());
-            }
-        }
-        names.dedup();
-        names
     }
 
     /// Checks that the conditions of a safe verdict can be met here.
@@ -672,7 +474,7 @@ impl Gate {
                     Path::new(used.path.as_ref()),
                 );
                 let mut names = vec![used.path.to_string()];
-                let real = std::fs::canonicalize(&lexical).unwrap_or_else(|_| lexical.clone());
+                let real = real_place(&lexical).unwrap_or_else(|| lexical.clone());
                 names.extend(self.names_of(&lexical, &real));
                 let ruling = self.policy.check_names(act, &names, Some(now()));
                 // A default says nothing about a path inside a command: the command's own decision does.
@@ -865,23 +667,6 @@ struct Judged {
     provision: Provision,
 }
 
-/// The real place of what exists of a path. What a dangling symlink leads to may be anywhere.
-fn real_place(lexical: &Path) -> PathBuf {
-    let mut existing = lexical;
-    loop {
-        match std::fs::canonicalize(existing) {
-            Ok(real) => return real.join(lexical.strip_prefix(existing).unwrap_or(Path::new(""))),
-            Err(_) if std::fs::symlink_metadata(existing).is_ok_and(|meta| meta.is_symlink()) => {
-                return PathBuf::from("/");
-            }
-            Err(_) => match existing.parent() {
-                Some(parent) => existing = parent,
-                None => return lexical.to_path_buf(),
-            },
-        }
-    }
-}
-
 fn refuse_malformed(action: &Action) -> Option<Decision> {
     let refuse = |why: &str| Some(Decision::deny(Source::Request, DecisionCode::ValidationError, why));
     match action {
@@ -922,22 +707,6 @@ fn refuse_all_but_one_command(command: &str) -> Option<Decision> {
             _ => refuse("there are several".to_owned()),
         },
     }
-}
-
-/// `path` from `base`, with `.` dropped and `..` cancelled by text.
-pub(crate) fn lexical_join(base: &Path, path: &Path) -> PathBuf {
-    use std::path::Component;
-    let mut joined = PathBuf::new();
-    for component in base.join(path).components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                joined.pop();
-            }
-            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => joined.push(component),
-        }
-    }
-    joined
 }
 
 /// The time of the decision, for rules with an end.
