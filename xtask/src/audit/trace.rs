@@ -508,7 +508,7 @@ fn quoted(call: &str) -> Option<String> {
 fn escaped_start(command: &str) -> String {
     let plain =
         command.chars().take_while(|c| c.is_ascii_graphic() && !"\"\\".contains(*c) || *c == ' ').take(60);
-    format!("\"-c\", \"{}", plain.collect::<String>())
+    format!("\"-c\", \"--\", \"{}", plain.collect::<String>())
 }
 
 fn harmless_to_write(path: &str) -> bool {
