@@ -53,10 +53,8 @@ pub(super) static SPEC: CommandSpec = CommandSpec {
 /// Flags, then the program, then files; an operand `name=value` sets a variable instead of being read.
 fn read(reader: &mut Reader<'_, '_>) {
     let at = reader.flags_before_operand();
-    if reader.saw(&["-h", "-V", "-C"]) {
-        return;
-    }
     let args = reader.args;
+    // With a program the flags that end one awk do not count: another warns of them and goes on.
     let Some(program) = args.get(at) else {
         if reader.around.tail != Tail::None {
             let why = "words of unknown origin are appended where the program stands";
