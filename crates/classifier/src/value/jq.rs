@@ -319,7 +319,7 @@ struct Token<'s> {
     kind: Kind,
     text: &'s str,
     start: usize,
-    /// The innermost bracket that is open here; `"` for an interpolation.
+    /// The innermost bracket that is open here; `"` for an interpolation, `i` for an `if`.
     within: u8,
 }
 
@@ -409,7 +409,18 @@ impl<'s> Scanner<'s> {
                 c if begins_name(c) => {
                     self.word();
                     let word = self.text.get(start..self.at).unwrap_or("");
-                    self.push(if KEYWORDS.contains(&word) { Kind::Keyword } else { Kind::Name }, start);
+                    if !KEYWORDS.contains(&word) {
+                        self.push(Kind::Name, start);
+                        continue;
+                    }
+                    // Between `if` and `end` a comma in an object does not begin a key: `{a: if . then 1, env end}`.
+                    if word == "end" && self.open.pop() != Some(b'i') {
+                        return self.issue(start, "ends an `if` that is not open");
+                    }
+                    self.push(Kind::Keyword, start);
+                    if word == "if" {
+                        self.open.push(b'i');
+                    }
                 }
                 _ => self.operator(start)?,
             }
