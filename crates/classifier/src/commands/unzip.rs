@@ -1,10 +1,24 @@
 //! `unzip` and `zipinfo`
 
+use crate::condition::{Condition, Conditions};
 use crate::finding::Code;
-use crate::spec::{CommandSpec, Operands, Role, Rule, Syntax, Tweak, inert, unread, waits, writes};
+use crate::spec::{
+    CommandSpec, Operands, Role, Rule, ScriptIssue, Syntax, Tweak, inert, unread, waits, writes,
+};
 
-/// An archive, then patterns of its members' names.
-const ARCHIVE: Operands = Operands::then(&[Role::ReadPath], Role::Pattern);
+/// An archive, then patterns of its members' names. The archive's name may itself be a pattern, and gets `.zip` behind it
+/// where there is no such file, so that what is opened may be a symlink that nobody has seen.
+const ARCHIVE: Operands = Operands::then(&[Role::ReadPath], Role::Script(member));
+
+/// What follows the archive: `-x` leaves out the members behind it. Any other word with a dash is a flag to some versions
+/// and a member to others: `unzip a.zip -l` extracts the member `-l`.
+fn member(text: &str) -> Result<(), ScriptIssue> {
+    if text.starts_with('-') && text != "-x" {
+        let why = "stands behind the archive, where only some versions take it for a flag";
+        return Err(ScriptIssue { code: Code::MayBeFlag, ..ScriptIssue::new(0, text.len(), why) });
+    }
+    Ok(())
+}
 const EXTRACTION: &str = "decides how files are written";
 
 /// Without a mode that lists, tests or prints it extracts. A `-` inside a bundle takes a flag back (`-l--l`), and is
@@ -13,7 +27,7 @@ pub(super) static UNZIP: CommandSpec = CommandSpec {
     names: &["unzip"],
     about: "lists, tests or prints the members of zip archives",
     checked: "Info-ZIP UnZip 6.00",
-    syntax: Syntax { long: false, double_dash: false, ..Syntax::GNU },
+    syntax: Syntax { permutes: false, long: false, double_dash: false, ..Syntax::GNU },
     flags: &[
         inert(&["-Z"]),
         inert(&["-h"]),
@@ -70,6 +84,7 @@ pub(super) static UNZIP: CommandSpec = CommandSpec {
         &["-l", "-p", "-t", "-v", "-z", "-Z", "-c"],
         Tweak::RefuseOperandsOver(0, Code::FlagWrites, "without a mode that lists or prints it extracts"),
     )],
+    conditions: Conditions::NONE.with(Condition::ReadsConfined),
     ..CommandSpec::JUDGED
 };
 
@@ -77,7 +92,7 @@ pub(super) static ZIPINFO: CommandSpec = CommandSpec {
     names: &["zipinfo"],
     about: "lists zip archives in detail",
     checked: "Info-ZIP ZipInfo 3.00",
-    syntax: Syntax { long: false, double_dash: false, ..Syntax::GNU },
+    syntax: Syntax { permutes: false, long: false, double_dash: false, ..Syntax::GNU },
     flags: &[
         inert(&["-1"]),
         inert(&["-2"]),
@@ -97,5 +112,6 @@ pub(super) static ZIPINFO: CommandSpec = CommandSpec {
         unread(&["-O"], "names a character set in some builds").takes_text().elsewhere(),
     ],
     operands: ARCHIVE,
+    conditions: Conditions::NONE.with(Condition::ReadsConfined),
     ..CommandSpec::JUDGED
 };
