@@ -290,9 +290,11 @@ impl<'a> Judge<'a> {
             match part {
                 Part::Text(piece) => text.push_str(piece),
                 Part::Glob(glob) => {
-                    known.get_or_insert(text.len());
-                    pattern = true;
-                    many = true;
+                    if self.expands {
+                        known.get_or_insert(text.len());
+                        pattern = true;
+                        many = true;
+                    }
                     match glob {
                         cmdgate_lexer::Glob::Any => text.push('*'),
                         cmdgate_lexer::Glob::One => text.push('?'),
@@ -468,8 +470,10 @@ impl<'a> Judge<'a> {
             let (on_success, on_failure) =
                 if item.pipeline.negated { (before, self.places) } else { (self.places, before) };
             let both = item.pipeline.negated;
+            // `{ cd x && false; }` fails where it has moved to.
+            let compound = item.pipeline.stages.iter().any(|stage| matches!(stage, Command::Compound(_)));
             let ok = kept.add_all(on_success) && (!both || kept.add_all(on_failure));
-            let ok = ok && failed.add_all(on_failure) && (!both || failed.add_all(on_success));
+            let ok = ok && failed.add_all(on_failure) && (!both && !compound || failed.add_all(on_success));
             if !ok {
                 self.report(Code::LostTrack, span, "changes directory more often than is followed", None);
             }
@@ -716,7 +720,11 @@ impl<'a> Judge<'a> {
             );
             return Prints::Anything;
         }
+        let before = self.places;
+        let mut after = Places::NOWHERE;
+        let mut room = true;
         for combination in 0..combinations {
+            self.places = before;
             let mut rest = combination;
             for (at, size) in looped.iter().zip(&sizes) {
                 let choice = rest % size;
@@ -729,6 +737,11 @@ impl<'a> Judge<'a> {
                 }
             }
             self.words_as_command(&segment.words, around);
+            room &= after.add_all(self.places);
+        }
+        self.places = after;
+        if !room {
+            self.report(Code::LostTrack, segment.span, "changes directory more often than is followed", None);
         }
         for at in looped {
             if let Some(variable) = self.variables.get_mut(*at) {
@@ -757,9 +770,10 @@ impl<'a> Judge<'a> {
         self.unexpanded(&assignment.value, &mut args);
         if let Some(mut value) = args.pop() {
             match &mut value.shape {
+                // An assignment neither splits nor expands patterns: what looks like one in its text expands at its use. A
+                // pattern can only come from a loop's variable (`x="$f"`), where it stands for one name.
                 Shape::Exact => {}
-                // An assignment neither splits nor expands patterns; a pattern in the value expands at its use.
-                Shape::Pattern { .. } => value.shape = Shape::Exact,
+                Shape::Pattern { many, .. } => *many = false,
                 Shape::Opaque { splits } => *splits = false,
             }
             self.variables.push(Variable {
