@@ -373,6 +373,10 @@ impl<'j, 'a> Reader<'j, 'a> {
         // where nothing outside can be read.
         let one = matches!(arg.shape, Shape::Pattern { many: false, .. });
         let mut reads = false;
+        if self.spec.flags_turn_operands_to_outputs() {
+            let why = "its text is not known, and it might become a flag that makes outputs of the files";
+            self.report(Code::MayBeFlag, arg.span, None, why);
+        }
         for flag in self.spec.flags {
             match flag.effect {
                 FlagEffect::Inert => {}
@@ -721,12 +725,16 @@ impl<'j, 'a> Reader<'j, 'a> {
                 }
             }
         }
-        if !ends {
+        // A flag that ends the program may be another one beside operands (`git ls-remote -h origin`).
+        if !ends || !operands.is_empty() {
             self.apply_needs();
         }
         self.judge_operands(operands, layout, open);
         self.check_script();
-        let few = operands.len() < usize::from(layout.stdin_below) && self.around.tail == Tail::None;
+        // Where the operands behind `--` are others, only those before it keep the program from its input.
+        let counted =
+            if layout.behind.is_some() { operands.len().min(self.before_dashes) } else { operands.len() };
+        let few = counted < usize::from(layout.stdin_below) && self.around.tail == Tail::None;
         if !ends && !never_stdin && (few || always_stdin) && !self.around.input_ends {
             self.report(
                 Code::WaitsOnStdin,
@@ -774,6 +782,16 @@ impl<'j, 'a> Reader<'j, 'a> {
     fn judge_tail(&mut self, layout: Operands, place: usize, certain: bool, open: bool, paths_inside: bool) {
         if open || self.spec.syntax.resorts {
             match self.spec.worst_flag() {
+                FlagEffect::Inert
+                | FlagEffect::Reads
+                | FlagEffect::FollowsLinks
+                | FlagEffect::ReadsListed
+                    if self.spec.flags_turn_operands_to_outputs() =>
+                {
+                    let why = "words are appended to this command that might become flags that make outputs of files";
+                    self.report(Code::MayBeFlag, self.name, None, why);
+                    return;
+                }
                 FlagEffect::Inert => {}
                 FlagEffect::Reads | FlagEffect::FollowsLinks | FlagEffect::ReadsListed => {
                     self.judge.need_one(Condition::ReadsConfined);

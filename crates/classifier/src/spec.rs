@@ -436,6 +436,17 @@ impl CommandSpec {
         self.flags.iter().map(effect).max().unwrap_or(FlagEffect::Inert)
     }
 
+    /// Whether a flag that is harmless in itself makes files of the operands that are written (`xz -t` with a `-d` after
+    /// it), so that no word may turn out to be one.
+    pub fn flags_turn_operands_to_outputs(&self) -> bool {
+        let written = |role: &Role| matches!(role, Role::WritePath);
+        self.rules.iter().any(|rule| {
+            let (Rule::When(_, tweak) | Rule::Unless(_, tweak) | Rule::WhenWithout(_, _, tweak)) = rule;
+            matches!(tweak, Tweak::Layout(layout)
+                if layout.leading.iter().chain(&layout.rest).chain(&layout.behind).any(written))
+        })
+    }
+
     /// The flag with this name.
     pub fn flag(&self, name: &str) -> Option<(usize, &'static Flag)> {
         let flags: &'static [Flag] = self.flags;

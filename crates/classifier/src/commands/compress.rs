@@ -3,6 +3,7 @@
 //! They replace the files that are named, unless a flag makes them print, list or test. `zcat`, `gunzip`, `zgrep` and
 //! their kin are shell scripts that run gzip, and are refused.
 
+use crate::condition::{Condition, Conditions};
 use crate::spec::{
     CommandSpec, Flag, Operands, Role, Rule, Syntax, Tweak, follows_links, inert, reads, reads_listed, runs,
     unread, waits, writes,
@@ -19,7 +20,8 @@ const MODES: &[Rule] = &[
     Rule::When(&["-c"], Tweak::Layout(Operands::FILES)),
 ];
 
-/// gzip with `-r` opens what lies in a directory, and with `-c` or `-f` symlinks too.
+/// gzip with `-r` opens what lies in a directory, and with `-c` or `-f` symlinks too. Where there is no file of a name, it
+/// opens the one with a suffix behind it, which may be a symlink that nobody has seen.
 pub(super) static GZIP: CommandSpec = CommandSpec {
     names: &["gzip"],
     about: "lists, tests or prints compressed files",
@@ -57,6 +59,7 @@ pub(super) static GZIP: CommandSpec = CommandSpec {
     ],
     operands: REPLACED,
     rules: &[Rule::When(&["-c", "-l", "-t"], Tweak::Layout(Operands::FILES))],
+    conditions: Conditions::NONE.with(Condition::ReadsConfined),
     ..CommandSpec::JUDGED
 };
 

@@ -1,6 +1,6 @@
 //! `git remote`, and `git ls-remote`, which asks one.
 
-use super::shared::{BASE, HELP, rows};
+use super::shared::{BASE, HELP, HELP_LONG, rows};
 use crate::finding::Code;
 use crate::spec::{CommandSpec, Operands, Role, Rule, Tweak, inert, network};
 
@@ -53,6 +53,7 @@ pub(super) const LS_REMOTE: CommandSpec = CommandSpec {
             network(&["--no-upload-pack", "--no-exec"], "asks another repository"),
             inert(&["-t", "--tags", "--no-tags"]),
             inert(&["-b", "--branches", "--no-branches", "--heads", "--no-heads"]),
+            network(&["-h"], "is `--heads` beside any other word"),
             inert(&["--refs", "--no-refs"]),
             inert(&["--get-url", "--no-get-url"]),
             inert(&["--sort"]).takes_text(),
@@ -62,7 +63,7 @@ pub(super) const LS_REMOTE: CommandSpec = CommandSpec {
             network(&["-o", "--server-option"], "is sent to the other repository").takes_text(),
             network(&["--no-server-option"], "asks another repository"),
         ],
-        HELP
+        HELP_LONG
     ),
     operands: Operands::TEXTS,
     rules: &[Rule::Unless(
