@@ -69,7 +69,8 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     syntax: Syntax::STOPS,
     flags: rows!(
         &[
-            inert(&["--get", "--get-all", "--get-urlmatch", "--get-color", "--get-colorbool"]),
+            inert(&["--get", "--get-all", "--get-color", "--get-colorbool"]),
+            inert(&["--get-urlmatch"]),
             inert(&["--get-regexp"]),
             inert(&["-l", "--list"]),
             writes(&["--replace-all", "--add"], "sets a value"),
@@ -86,11 +87,12 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     operands: Operands::at_most(&[NAME], "a second word is the value that is set, unless `--get` is given"),
     rules: &[
         Rule::When(
-            &["--get", "--get-regexp"],
+            &["--get", "--get-regexp", "--get-urlmatch"],
             Tweak::Layout(Operands::at_most(&[NAME, Role::Text], "takes a name and a pattern")),
         ),
         Rule::When(&["--list"], Tweak::Layout(Operands::at_most(&[], "takes no operand with `--list`"))),
-        Rule::WhenWithout(&["--list", "--get-regexp"], PROJECT_ONLY, SHOWS_EVERYTHING),
+        // For an address a section's name alone stands for everything in it, `http.*.extraHeader` included.
+        Rule::WhenWithout(&["--list", "--get-regexp", "--get-urlmatch"], PROJECT_ONLY, SHOWS_EVERYTHING),
     ],
     subcommands: &[
         CommandSpec {
@@ -121,7 +123,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
                 HELP
             ),
             operands: Operands::at_most(&[NAME], "takes one name"),
-            rules: &[Rule::WhenWithout(&["--regexp"], PROJECT_ONLY, SHOWS_EVERYTHING)],
+            rules: &[Rule::WhenWithout(&["--regexp", "--url"], PROJECT_ONLY, SHOWS_EVERYTHING)],
             ..BASE
         },
         CommandSpec::refused(&["set", "unset"], "changes a value"),

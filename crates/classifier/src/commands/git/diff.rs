@@ -5,10 +5,25 @@ use super::shared::{BASE, DIFF, HELP, REVISION, REVISIONS_AND_PATHS, WALK, rows}
 use crate::finding::Code;
 use crate::spec::{CommandSpec, Flag, Operands, Prints, Role, Rule, Tweak, Value, inert, waits};
 
-/// Names of changed files alone, without anything before them.
-const NAMES: &[Rule] = &[
-    Rule::When(&["--name-only"], PRINTS_NAMES),
-    Rule::When(&["--line-prefix", "--relative", "-p", "--stat"], Tweak::Prints(Prints::Anything)),
+/// With these there is more beside the names that `--name-only` prints, in one version or another: patches, and what
+/// commits say.
+const PRINTS_MORE: &[&str] = &[
+    "--line-prefix",
+    "--relative",
+    "-p",
+    "-U",
+    "--binary",
+    "--patch-with-raw",
+    "--patch-with-stat",
+    "--stat",
+    "--check",
+    "--no-index",
+    "--pretty",
+    "--oneline",
+    "--notes",
+    "--standard-notes",
+    "--show-notes-by-default",
+    "-v",
 ];
 
 pub(super) const DIFF_PORCELAIN: CommandSpec = CommandSpec {
@@ -31,10 +46,7 @@ pub(super) const DIFF_PORCELAIN: CommandSpec = CommandSpec {
     rules: &[
         Rule::When(&["--no-index"], Tweak::Layout(Operands::all(Role::ReadPath))),
         Rule::When(&["--name-only"], PRINTS_NAMES),
-        Rule::When(
-            &["--line-prefix", "--relative", "-p", "--stat", "--no-index"],
-            Tweak::Prints(Prints::Anything),
-        ),
+        Rule::When(PRINTS_MORE, Tweak::Prints(Prints::Anything)),
     ],
     ..BASE
 };
@@ -50,7 +62,10 @@ pub(super) const DIFF_TREE: CommandSpec = CommandSpec {
         HELP
     ),
     operands: REVISIONS_AND_PATHS,
-    rules: NAMES,
+    rules: &[
+        Rule::When(&["--name-only"], PRINTS_NAMES),
+        Rule::When(PRINTS_MORE, Tweak::Prints(Prints::Anything)),
+    ],
     ..BASE
 };
 
@@ -69,7 +84,7 @@ pub(super) const DIFF_INDEX: CommandSpec = CommandSpec {
     rules: &[
         Rule::Unless(&["--cached", "--ignore-submodules"], INTO_SUBMODULES),
         Rule::When(&["--name-only"], PRINTS_NAMES),
-        Rule::When(&["--line-prefix", "--relative", "-p", "--stat"], Tweak::Prints(Prints::Anything)),
+        Rule::When(PRINTS_MORE, Tweak::Prints(Prints::Anything)),
     ],
     ..BASE
 };
@@ -83,7 +98,7 @@ pub(super) const DIFF_FILES: CommandSpec = CommandSpec {
     rules: &[
         Rule::Unless(&["--ignore-submodules"], INTO_SUBMODULES),
         Rule::When(&["--name-only"], PRINTS_NAMES),
-        Rule::When(&["--line-prefix", "--relative", "-p", "--stat"], Tweak::Prints(Prints::Anything)),
+        Rule::When(PRINTS_MORE, Tweak::Prints(Prints::Anything)),
     ],
     ..BASE
 };

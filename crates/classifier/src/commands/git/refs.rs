@@ -1,6 +1,6 @@
 //! Refs and revisions by name: `for-each-ref`, `show-ref`, `symbolic-ref`, `check-ref-format`, `rev-parse`.
 
-use super::shared::{ABBREV, BASE, HELP, REF_LIST, rows};
+use super::shared::{ABBREV, BASE, HELP, REF_LIST, REVISIONS_AND_PATHS, rows};
 use crate::spec::{CommandSpec, Operands, Role, Rule, Tweak, inert, reads, runs, waits, writes};
 
 pub(super) const FOR_EACH_REF: CommandSpec = CommandSpec {
@@ -88,7 +88,8 @@ pub(super) const CHECK_REF_FORMAT: CommandSpec = CommandSpec {
     ..BASE
 };
 
-/// `rev-parse` echoes the options that it does not know; here they are held back.
+/// `rev-parse` echoes the options that it does not know; here they are held back. It looks whether an operand that is no
+/// revision is a file.
 pub(super) const REV_PARSE: CommandSpec = CommandSpec {
     names: &["rev-parse"],
     about: "shows what revisions and places of the repository are",
@@ -141,6 +142,6 @@ pub(super) const REV_PARSE: CommandSpec = CommandSpec {
         ],
         HELP
     ),
-    operands: Operands::TEXTS,
+    operands: REVISIONS_AND_PATHS,
     ..BASE
 };
