@@ -1,6 +1,7 @@
 //! Whole-product tests of cmdgate: shared helpers.
 
 pub mod fuzz;
+pub mod model;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

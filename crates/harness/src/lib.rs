@@ -24,7 +24,9 @@ pub mod trust;
 pub mod unwrap;
 pub mod wire;
 
-pub use agent::{RunError, RunOutcome, RunResult, Scripted, TaskContract, Verification, resume, run_with};
+pub use agent::{
+    OpenRouter, RunError, RunOutcome, RunResult, Scripted, TaskContract, Verification, resume, run_with,
+};
 pub use approve::{ApproveAll, Approver, DenyAll};
 pub use cmdgate_policy::{Act, Effect, Policy};
 pub use store::Store;

@@ -9,5 +9,5 @@ mod run;
 pub use contract::{TaskContract, Verification};
 pub use message::{Message, ToolCall, Turn};
 pub use observer::{Event, Observer};
-pub use provider::{Provider, ProviderError, ProviderFuture, Scripted};
+pub use provider::{OpenRouter, Provider, ProviderError, ProviderFuture, Scripted};
 pub use run::{RunError, RunOutcome, RunResult, resume, run_with};
