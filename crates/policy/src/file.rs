@@ -185,6 +185,9 @@ struct RawRule {
     /// Only the whole target counts, not a program without its arguments nor the last component of a path.
     #[serde(default, skip_serializing_if = "is_false")]
     whole: bool,
+    /// For an allow: the spaces of the pattern stand between words, and not within one.
+    #[serde(default, skip_serializing_if = "is_false")]
+    words: bool,
     /// Why it is there; shown with every answer it gives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
@@ -500,6 +503,7 @@ impl Reader<'_> {
         let rule = Rule {
             except,
             whole: raw.whole,
+            words: raw.words,
             reason: raw.reason,
             matches: raw.matches.into_iter().map(Spanned::into_inner).collect(),
             not_matches: raw.not_matches.into_iter().map(Spanned::into_inner).collect(),
@@ -669,6 +673,7 @@ fn raw_rule(rule: &Rule) -> RawRule {
         pattern: unspanned(rule.pattern.as_str().to_owned()),
         except: texts(&rule.except),
         whole: rule.whole,
+        words: rule.words,
         reason: rule.reason.clone(),
         matches: unspanned_all(&rule.matches),
         not_matches: unspanned_all(&rule.not_matches),

@@ -12,7 +12,7 @@ use crate::layer::Layer;
 use crate::pattern::Compiled;
 use crate::rule::Rule;
 use crate::ruling::MatchedOn;
-use crate::target::{Form, Forms};
+use crate::target::{Form, Forms, Spaces};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use std::collections::{HashMap, HashSet};
 
@@ -53,6 +53,8 @@ struct Entry {
     tighten_only: bool,
     /// Counts only for spellings of the whole target.
     whole: bool,
+    /// Spaces of the pattern stand between words.
+    words: bool,
     expires: Option<Timestamp>,
     compiled: Compiled,
     except: Box<[Compiled]>,
@@ -231,6 +233,7 @@ impl Entry {
             effect: rule.effect,
             tighten_only: layer.tighten_only || broken,
             whole: rule.whole && !broken,
+            words: rule.words && rule.effect == Effect::Allow,
             expires: rule.expires,
             compiled,
             except: except.clone().into(),
@@ -243,6 +246,10 @@ impl Entry {
         let partial = matches!(spelling.on, MatchedOn::Program | MatchedOn::Basename);
         if (self.whole && partial) || !self.compiled.admits(spelling.on) {
             return None;
+        }
+        match (self.words, spelling.spaces) {
+            (true, Spaces::Blurred) | (false, Spaces::Marked) => return None,
+            (_, Spaces::Between) | (true, Spaces::Marked) | (false, Spaces::Blurred) => {}
         }
         let mut firm = !self.tighten_only && !spelling.loose;
         match (self.expires, now) {

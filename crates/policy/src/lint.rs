@@ -302,6 +302,7 @@ struct RuleKey<'a> {
     pattern: &'a str,
     except: Vec<&'a str>,
     whole: bool,
+    words: bool,
     expires: Option<Timestamp>,
 }
 
@@ -313,6 +314,7 @@ impl<'a> RuleKey<'a> {
             pattern: rule.pattern.as_str(),
             except: rule.except.iter().map(Pattern::as_str).collect(),
             whole: rule.whole,
+            words: rule.words,
             expires: rule.expires,
         }
     }

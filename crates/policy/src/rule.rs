@@ -28,6 +28,11 @@ pub struct Rule {
     /// Only the whole target counts, not a program without its arguments nor the last component of a path:
     /// a rule for `make` then speaks about `make` alone and not about `make install`.
     pub whole: bool,
+    /// For an allow: the spaces of the pattern stand between words. A rule for `git status` then does not speak
+    /// about the two words `git` and `status x`, which read the same once they are joined; a `*` still stands for
+    /// any words, with spaces in them or not. Without known words ([`crate::Policy::check`]) it changes nothing, nor
+    /// does it for denies and asks, which go by any reading.
+    pub words: bool,
     /// Why it is there, in its author's words; shown with every answer it gives.
     pub reason: Option<String>,
     /// Targets that this rule must match; checked when a file is read.
@@ -54,6 +59,7 @@ impl Rule {
             pattern,
             except: Vec::new(),
             whole: false,
+            words: false,
             reason: None,
             matches: Vec::new(),
             not_matches: Vec::new(),
@@ -81,6 +87,22 @@ impl Rule {
     #[must_use]
     pub fn whole(mut self) -> Self {
         self.whole = true;
+        self
+    }
+
+    /// Makes the spaces of an allow's pattern stand between words: see [`Rule::words`].
+    ///
+    /// ```
+    /// use cmdgate_policy::{Act, Effect, Policy, Rule};
+    /// let rule = Rule::new(Act::Exec, Effect::Allow, "git commit -m *")?.words();
+    /// let policy = Policy::deny_all().rule(rule);
+    /// assert_eq!(policy.check_exec(&["git", "commit", "-m", "two words"]).effect, Effect::Allow);
+    /// assert_eq!(policy.check_exec(&["git", "commit -m", "x"]).effect, Effect::Deny);
+    /// # Ok::<(), cmdgate_policy::PatternError>(())
+    /// ```
+    #[must_use]
+    pub fn words(mut self) -> Self {
+        self.words = true;
         self
     }
 

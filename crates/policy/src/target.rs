@@ -19,7 +19,22 @@ pub(crate) struct Form<'a> {
     pub(crate) scan: Cow<'a, str>,
     pub(crate) loose: bool,
     pub(crate) on: MatchedOn,
+    pub(crate) spaces: Spaces,
 }
+
+/// What the spaces of a spelling tell about words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spaces {
+    /// Each stands between two words, as far as is known.
+    Between,
+    /// Some stand within a word.
+    Blurred,
+    /// Each stands between two words, and those within one are [`WITHIN`].
+    Marked,
+}
+
+/// Stands for a space within a word, and for a word that is empty.
+const WITHIN: &str = "\u{1f}";
 
 /// All spellings of a target.
 pub(crate) struct Forms<'a> {
@@ -35,8 +50,23 @@ impl<'a> Forms<'a> {
 
     pub(crate) fn of_argv(argv: &'a [impl AsRef<str>], joined: &'a str) -> Self {
         let mut forms = Self { list: Vec::with_capacity(4) };
-        if let [program, ..] = argv {
-            forms.add_command(program.as_ref(), joined);
+        let [program, ..] = argv else { return forms };
+        forms.add_command(program.as_ref(), joined);
+        let blurs = |word: &str| word.is_empty() || word.contains(' ');
+        if argv.iter().any(|word| blurs(word.as_ref())) {
+            for form in &mut forms.list {
+                let of_program = matches!(form.on, MatchedOn::Program | MatchedOn::Basename);
+                if !of_program || blurs(program.as_ref()) {
+                    form.spaces = Spaces::Blurred;
+                }
+            }
+            let mark =
+                |word: &str| if word.is_empty() { WITHIN.to_owned() } else { word.replace(' ', WITHIN) };
+            let marked = argv.iter().map(|word| mark(word.as_ref())).collect::<Vec<_>>().join(" ");
+            forms.push(Act::Exec, Cow::Owned(marked), false, MatchedOn::Command);
+            if let Some(form) = forms.list.last_mut() {
+                form.spaces = Spaces::Marked;
+            }
         }
         forms
     }
@@ -70,7 +100,7 @@ impl<'a> Forms<'a> {
                 (Cow::Owned(fold_target(act, text).into_owned()), Cow::Owned(fold(text).into_owned()))
             }
         };
-        self.list.push(Form { text, folded, scan, loose, on });
+        self.list.push(Form { text, folded, scan, loose, on, spaces: Spaces::Between });
     }
 
     fn add_path(&mut self, act: Act, raw: &'a str) {
