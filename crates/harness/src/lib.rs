@@ -9,6 +9,7 @@ pub mod diagnose;
 pub mod exit;
 pub mod gate;
 pub mod hook;
+pub mod import;
 pub mod install;
 pub mod present;
 mod provide;

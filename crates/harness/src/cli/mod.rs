@@ -6,6 +6,7 @@ mod classify;
 mod decide;
 mod doctor;
 mod hook;
+mod import;
 mod install;
 mod log;
 mod place;
@@ -41,6 +42,7 @@ enum Command {
     Log(log::LogArgs),
     Approvals(approvals::ApprovalsArgs),
     Rules(rules::RulesArgs),
+    Import(import::ImportArgs),
     Trust(trust::TrustArgs),
     Policy(policy::PolicyArgs),
     Config(policy::ConfigArgs),
@@ -64,6 +66,7 @@ pub fn main() -> ExitCode {
         Command::Log(args) => log::log(&args),
         Command::Approvals(args) => approvals::approvals(&args),
         Command::Rules(args) => rules::rules(&args),
+        Command::Import(args) => import::import(&args),
         Command::Trust(args) => trust::trust(&args),
         Command::Policy(args) => policy::policy(&args),
         Command::Config(args) => policy::config(&args),

@@ -1,0 +1,216 @@
+//! `harness import`: the permission rules of other agents as a policy layer.
+
+use super::log::{new_table, print, print_json};
+use crate::exit::Exit;
+use crate::import::{self, Carried, Entry, Imported, LARGEST_FILE, Source, SourceFile};
+use crate::present::printable;
+use crate::wire::SCHEMA_VERSION;
+use clap::ValueEnum;
+use cmdgate_policy::PolicyFile;
+use comfy_table::Cell;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Read the permission rules of another agent into a policy layer
+///
+/// What the other agent denies or asks about, the layer never allows; where a rule cannot be carried over exactly, it is
+/// carried over stricter or left out, and the report says so with file and line.
+///
+/// Exit status: 0 done, 2 usage, 3 a file is wrong and nothing was imported, 125 the output cannot be written.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  harness import claude ~/.claude/settings.json .claude/settings.json --report\n  \
+    harness import claude .claude/settings.json --out imported.toml\n  \
+    harness check --policy imported.toml -- 'npm run build'"
+)]
+pub(crate) struct ImportArgs {
+    /// Whose rules they are
+    #[arg(value_enum)]
+    source: SourceName,
+    /// The files, all into one layer
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Print what became of each rule instead of the policy
+    #[arg(long)]
+    report: bool,
+    /// With --report: print JSON
+    #[arg(long, requires = "report")]
+    json: bool,
+    /// Write the policy to this file, which must not exist yet
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// With --out: replace the file if it exists
+    #[arg(long, requires = "out")]
+    force: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum SourceName {
+    /// Claude Code: settings.json
+    Claude,
+}
+
+impl From<SourceName> for Source {
+    fn from(name: SourceName) -> Self {
+        match name {
+            SourceName::Claude => Self::Claude,
+        }
+    }
+}
+
+pub(crate) fn import(args: &ImportArgs) -> Exit {
+    run(args).unwrap_or_else(|exit| exit)
+}
+
+fn run(args: &ImportArgs) -> Result<Exit, Exit> {
+    let wrong = |error: &dyn std::fmt::Display| super::fail(Exit::Policy, error);
+    let mut files = Vec::with_capacity(args.files.len());
+    for path in &args.files {
+        files.push(read(path).map_err(|error| wrong(&error))?);
+    }
+    let imported = import::import(args.source.into(), &files)
+        .map_err(|error| super::fail(Exit::Policy, printable(&error.to_string())))?;
+    let toml = imported.to_toml().map_err(|error| super::fail(Exit::Failed, error))?;
+    // What is given out is read back first.
+    PolicyFile::parse("the imported policy", &toml).map_err(|error| super::fail(Exit::Failed, error))?;
+    if let Some(out) = &args.out {
+        write_new(out, toml.as_bytes(), args.force).map_err(|error| {
+            super::fail(if error.exists { Exit::Usage } else { Exit::Failed }, error.what)
+        })?;
+    }
+    let summary = summary(&imported);
+    match (args.report, &args.out) {
+        (true, _) if args.json => {
+            print_json(&report_json(&imported))?;
+        }
+        (true, _) => {
+            print(&format!("{}{summary}\n", report(&imported)))?;
+        }
+        (false, Some(out)) => {
+            print(&format!("{summary}\nwritten to {}\n", printable(&out.to_string_lossy())))?;
+        }
+        (false, None) => {
+            print(&toml)?;
+            anstream::eprintln!("{summary}; see --report");
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn read(path: &Path) -> Result<SourceFile, String> {
+    let name = path.to_string_lossy().into_owned();
+    let failed = |what: String| format!("{}: {what}; nothing was imported", printable(&name));
+    let file = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
+    let meta = file.metadata().map_err(|error| failed(error.to_string()))?;
+    if !meta.is_file() {
+        return Err(failed("it is not a regular file".to_owned()));
+    }
+    let mut bytes = Vec::new();
+    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?;
+    if u64::try_from(bytes.len()).is_ok_and(|size| size > LARGEST_FILE) {
+        return Err(failed(format!("the file is larger than {LARGEST_FILE} bytes")));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let before = error.as_bytes().iter().take(error.utf8_error().valid_up_to());
+        let line = before.filter(|byte| **byte == b'\n').count() + 1;
+        format!("{}:{line}: it is not UTF-8; nothing was imported", printable(&name))
+    })?;
+    Ok(SourceFile { name, text })
+}
+
+/// Why a file was not written.
+struct NotWritten {
+    what: String,
+    exists: bool,
+}
+
+/// Writes a whole file at once; over one that exists only when that was asked for.
+fn write_new(path: &Path, bytes: &[u8], replace: bool) -> Result<(), NotWritten> {
+    let shown = printable(&path.to_string_lossy()).clone();
+    let failed = |error: io::Error| {
+        let exists = error.kind() == io::ErrorKind::AlreadyExists;
+        let what = if exists {
+            format!("{shown} exists; pass --force to replace it, or another name")
+        } else {
+            format!("cannot write {shown}: {error}")
+        };
+        NotWritten { what, exists }
+    };
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut new = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
+    new.write_all(bytes).map_err(failed)?;
+    if replace {
+        new.persist(path).map_err(|error| failed(error.error))?;
+    } else {
+        new.persist_noclobber(path).map_err(|error| failed(error.error))?;
+    }
+    Ok(())
+}
+
+fn summary(imported: &Imported) -> String {
+    format!(
+        "{} rules of {}: {} carried over exactly, {} stricter, {} not",
+        imported.entries.len(),
+        imported.source,
+        imported.count(Carried::Exactly),
+        imported.count(Carried::Stricter),
+        imported.count(Carried::Not),
+    )
+}
+
+fn report(imported: &Imported) -> String {
+    let mut text =
+        format!("{} combines its rules like this: {}\n", imported.source, imported.source.combines());
+    for (carried, title) in [
+        (Carried::Exactly, "carried over exactly"),
+        (Carried::Stricter, "carried over stricter"),
+        (Carried::Not, "not carried over"),
+    ] {
+        let entries: Vec<&Entry> = imported.entries.iter().filter(|entry| entry.carried == carried).collect();
+        if entries.is_empty() {
+            continue;
+        }
+        let mut table = new_table(["where", "rule", "became", "why"]);
+        for entry in entries {
+            table.add_row([
+                Cell::new(printable(&format!("{}:{}", entry.file, entry.line))),
+                Cell::new(printable(&entry.source)),
+                Cell::new(printable(&entry.became.join("\u{b6}")).replace('\u{b6}', "\n")),
+                Cell::new(printable(&entry.why)),
+            ]);
+        }
+        let _ = write!(text, "\n{title}\n{table}\n");
+    }
+    text.push('\n');
+    for remark in &imported.remarks {
+        let _ = writeln!(text, "- {remark}");
+    }
+    text
+}
+
+fn report_json(imported: &Imported) -> Value {
+    let entries: Vec<Value> = imported
+        .entries
+        .iter()
+        .map(|entry| {
+            json!({
+                "file": entry.file,
+                "line": entry.line,
+                "rule": entry.source,
+                "carried": entry.carried.as_str(),
+                "why": entry.why,
+                "became": entry.became,
+            })
+        })
+        .collect();
+    json!({
+        "schema_version": SCHEMA_VERSION,
+        "source": imported.source.as_str(),
+        "layer": imported.layer.name,
+        "combines": imported.source.combines(),
+        "entries": entries,
+        "remarks": imported.remarks,
+    })
+}

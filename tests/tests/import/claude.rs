@@ -1,0 +1,144 @@
+//! Claude Code.
+
+use super::{Dice, Line, Model, PROGRAMS, Part, Says, WORDS, hold, wild};
+use cmdgate_harness::import::Source;
+
+#[derive(Debug)]
+struct Claude {
+    allow: Vec<String>,
+    ask: Vec<String>,
+    deny: Vec<String>,
+    edits: bool,
+}
+
+fn specifier(dice: &mut Dice) -> String {
+    let program = dice.pick(PROGRAMS);
+    let words = |dice: &mut Dice, count| {
+        (0..count).map(|_| dice.pick(WORDS).to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    let few = dice.below(3);
+    let start = format!("{program} {}", words(dice, few)).trim().to_owned();
+    let made = match dice.below(12) {
+        0 => program.to_owned(),
+        1 => start,
+        2..=4 => format!("{start} *"),
+        5 | 6 => format!("{start}:*"),
+        7 => format!("{start}*"),
+        8 => format!("{program} * {}", dice.pick(WORDS)),
+        9 => format!("* {}", dice.pick(WORDS)),
+        10 => format!("{start} \"{}\" *", dice.pick(WORDS)),
+        _ => format!("{program} * {} *", dice.pick(WORDS)),
+    };
+    // Single spaces: how often a space stands is a matter of spelling.
+    made.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// "exact, prefix with a word boundary, or `*` for anything".
+fn matches(specifier: &str, text: &str) -> bool {
+    let specifier = specifier.trim();
+    let bound = specifier.strip_suffix(":*").or(specifier.strip_suffix(" *"));
+    match bound.map(str::trim_end) {
+        Some("") => true,
+        Some(start) => wild(start, text) || wild(&format!("{start} *"), text),
+        None => wild(specifier, text),
+    }
+}
+
+/// Wrappers that are taken away before a rule is looked up.
+const STRIPPED: &[&str] = &["timeout 5", "time", "nice", "nohup", "command"];
+
+impl Claude {
+    fn part(&self, part: &Part) -> Says {
+        let text = part.text();
+        let with_wrapper = format!("{} {text}", part.wrapper.unwrap_or_default()).trim().to_owned();
+        let with_all = format!("{} {with_wrapper}", part.assignment.unwrap_or_default()).trim().to_owned();
+        let stripped = part.wrapper.is_none_or(|wrapper| STRIPPED.contains(&wrapper));
+        let mut seen = vec![with_wrapper.clone(), with_all];
+        if stripped {
+            seen.push(text.clone());
+        }
+        let any = |rules: &[String]| rules.iter().any(|rule| seen.iter().any(|text| matches(rule, text)));
+        if any(&self.deny) {
+            return Says::Deny;
+        }
+        if any(&self.ask) {
+            return Says::Ask;
+        }
+        let writes = part.redirect.is_some_and(|to| to.starts_with('>'));
+        if part.assignment.is_some() || writes && !self.edits {
+            return Says::Nothing;
+        }
+        let text = if stripped { &text } else { &with_wrapper };
+        let words = part.words();
+        let starts_others = ["watch", "setsid", "ionice", "flock"]
+            .contains(&text.split(' ').next().unwrap_or(""))
+            || words[0] == "find" && words.iter().any(|word| word.starts_with("-exec") || *word == "-delete");
+        let allows = |rule: &String| {
+            let exact = !rule.contains('*');
+            (exact || !starts_others) && matches(rule, text)
+        };
+        if self.allow.iter().any(allows) { Says::Allow } else { Says::Nothing }
+    }
+}
+
+impl Model for Claude {
+    const SOURCE: Source = Source::Claude;
+
+    fn make(dice: &mut Dice) -> Self {
+        let rules =
+            |dice: &mut Dice, most| (0..dice.below(most)).map(|_| specifier(dice)).collect::<Vec<_>>();
+        Self { allow: rules(dice, 7), ask: rules(dice, 3), deny: rules(dice, 3), edits: dice.one_in(4) }
+    }
+
+    fn file(&self) -> String {
+        let of = |rules: &[String]| rules.iter().map(|rule| format!("Bash({rule})")).collect::<Vec<_>>();
+        let mut allow = of(&self.allow);
+        if self.edits {
+            allow.push("Edit".to_owned());
+        }
+        serde_json::json!({"permissions": {"allow": allow, "ask": of(&self.ask), "deny": of(&self.deny)}})
+            .to_string()
+    }
+
+    fn templates(&self) -> Vec<String> {
+        let rules = self.allow.iter().chain(&self.allow).chain(&self.ask).chain(&self.deny);
+        rules.map(|rule| rule.replace(":*", " *").replace('"', "")).collect()
+    }
+
+    fn says(&self, line: &Line) -> Says {
+        let mut says: Vec<Says> = Vec::new();
+        for part in &line.parts {
+            says.push(self.part(part));
+            if let Some(program) = part.inside {
+                // The outer command, whose argument is the substitution.
+                let inner = Part { inside: None, ..part.clone() };
+                let outer = format!("{program} $({})", inner.render());
+                let any = |rules: &[String]| rules.iter().any(|rule| matches(rule, &outer));
+                says.push(if any(&self.deny) {
+                    Says::Deny
+                } else if any(&self.ask) {
+                    Says::Ask
+                } else if any(&self.allow) {
+                    Says::Allow
+                } else {
+                    Says::Nothing
+                });
+            }
+        }
+        if says.contains(&Says::Deny) {
+            Says::Deny
+        } else if says.contains(&Says::Ask) {
+            Says::Ask
+        } else if says.iter().all(|one| *one == Says::Allow) {
+            Says::Allow
+        } else {
+            Says::Nothing
+        }
+    }
+}
+
+#[test]
+fn what_claude_code_denies_or_asks_is_not_allowed() {
+    let share = hold::<Claude>();
+    assert!(share > 0.6, "of what the rules allowed, only {share:.2} is allowed");
+}

@@ -1,0 +1,126 @@
+//! `harness import` as a person uses it.
+
+use cmdgate_tests::Project;
+
+const SETTINGS: &str = r#"{
+  // mine
+  "permissions": {
+    "allow": ["Bash(npm run *)", "Bash(cargo test:*)", "Bash(git commit -m \"*\")", "Edit(/src/**)", "mcp__x"],
+    "ask": ["Bash(git push *)"],
+    "deny": ["Bash(rm -rf *)", "Read(./secrets/**)", "Bash(run_in_background:true)"],
+    "defaultMode": "acceptEdits",
+  },
+}"#;
+
+fn decides(project: &Project, command: &str) -> i32 {
+    let options = ["check", "--sandbox", "workspace_write", "--policy", "imported.toml", "--", command];
+    project.harness(options).code
+}
+
+#[test]
+fn claudes_settings_become_a_policy() {
+    let project = Project::new();
+    project.write("settings.json", SETTINGS);
+    let written = project.harness(["import", "claude", "settings.json", "--out", "imported.toml"]);
+    assert_eq!(written.code, 0, "{written:?}");
+    for (command, expected) in [
+        ("npm run build", 0),
+        ("npm run", 0),
+        ("npm run build && cargo test", 0),
+        ("npm run build 2>/dev/null", 0),
+        ("npm run build > out.txt", 10),
+        ("PATH=/tmp npm run build", 10),
+        ("npm 'run build'", 10),
+        ("npm runx", 10),
+        ("git push origin", 10),
+        ("npm run build && git push", 10),
+        ("bash -c 'rm -rf x'", 20),
+        ("env rm -rf x", 20),
+        ("cat secrets/a", 20),
+        ("cargo testify", 10),
+    ] {
+        assert_eq!(decides(&project, command), expected, "{command}");
+    }
+    assert_eq!(project.harness(["policy", "test", "imported.toml"]).code, 0);
+}
+
+#[test]
+fn the_report_says_what_became_of_each_rule() {
+    let project = Project::new();
+    project.write("settings.json", SETTINGS);
+    let report = project.harness(["import", "claude", "settings.json", "--report", "--json"]).json();
+    let entries = report["entries"].as_array().unwrap();
+    let carried = |rule: &str| {
+        let entry = entries.iter().find(|entry| entry["rule"].as_str().unwrap().contains(rule)).unwrap();
+        (entry["line"].as_u64().unwrap(), entry["carried"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(carried("npm run"), (4, "exactly".to_owned()));
+    assert_eq!(carried("git commit"), (4, "not".to_owned()));
+    assert_eq!(carried("git push"), (5, "exactly".to_owned()));
+    assert_eq!(carried("secrets"), (6, "stricter".to_owned()));
+    assert_eq!(carried("run_in_background"), (6, "not".to_owned()));
+    assert_eq!(carried("defaultMode"), (7, "not".to_owned()));
+    let table = project.harness(["import", "claude", "settings.json", "--report"]);
+    assert!(
+        table.stdout.contains("not carried over") && table.stdout.contains("settings.json:6"),
+        "{table:?}"
+    );
+}
+
+#[test]
+fn a_file_that_exists_is_not_written_over() {
+    let project = Project::new();
+    project.write("settings.json", SETTINGS);
+    project.write("imported.toml", "mine");
+    let refused = project.harness(["import", "claude", "settings.json", "--out", "imported.toml"]);
+    assert!(refused.code == 2 && refused.stderr.contains("--force"), "{refused:?}");
+    let read = || std::fs::read_to_string(project.root().join("imported.toml")).unwrap();
+    assert_eq!(read(), "mine");
+    let forced = project.harness(["import", "claude", "settings.json", "--out", "imported.toml", "--force"]);
+    assert_eq!(forced.code, 0, "{forced:?}");
+    assert!(read().contains("npm run **"));
+}
+
+/// Every bad file gives an error with its line, and no output.
+pub fn refuses(source: &str, files: &[(&str, usize)]) {
+    let project = Project::new();
+    for (text, line) in files {
+        project.write("bad", text);
+        let ran = project.harness(["import", source, "bad", "--out", "out.toml"]);
+        let shown: String = text.chars().take(80).collect();
+        assert!(ran.code == 3 && ran.stderr.contains(&format!("bad:{line}: ")), "{shown}: {ran:?}");
+        assert!(ran.stderr.contains("nothing was imported"), "{shown}: {ran:?}");
+        assert!(!project.root().join("out.toml").exists(), "{shown}");
+    }
+}
+
+#[test]
+fn bad_settings_of_claude_are_refused_with_their_line() {
+    let deep = "[".repeat(100_000);
+    let huge = format!("{{\"a\":\"{}\"}}", "x".repeat(5_000_000));
+    refuses(
+        "claude",
+        &[
+            ("", 1),
+            ("[]", 1),
+            ("{\"permissions\":[]}", 1),
+            ("{\"permissions\":\n{\"allow\":\"Bash\"}}", 2),
+            ("{\"permissions\":\n{\"allow\":[\"Bash\",\n7]}}", 3),
+            ("{\"permissions\":{\"deny\":[\"Bash(rm\"]}}", 1),
+            ("{\"permissions\":{\"deny\":[\"\"]}}", 1),
+            ("{\"permissions\":{\"allow\":[],\n\"allow\":[\"Bash\"]}}", 2),
+            ("{\"permissions\":\n{\"allow\":[\"Bash\"]", 2),
+            (&deep, 1),
+        ],
+    );
+    let project = Project::new();
+    project.write("bad", &huge);
+    assert_eq!(project.harness(["import", "claude", "bad"]).code, 3);
+    std::fs::write(project.root().join("bad"), b"{\n\xff}").unwrap();
+    let ran = project.harness(["import", "claude", "bad"]);
+    assert!(ran.code == 3 && ran.stderr.contains("bad:2: it is not UTF-8"), "{ran:?}");
+    for missing in ["absent", "."] {
+        let ran = project.harness(["import", "claude", missing]);
+        assert!(ran.code == 3 && ran.stderr.contains("nothing was imported"), "{ran:?}");
+    }
+}
