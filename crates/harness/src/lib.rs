@@ -10,6 +10,7 @@ pub mod exit;
 pub mod gate;
 pub mod hook;
 pub mod import;
+pub mod init;
 pub mod install;
 pub mod present;
 mod provide;

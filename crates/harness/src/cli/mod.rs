@@ -7,6 +7,7 @@ mod decide;
 mod doctor;
 mod hook;
 mod import;
+mod init;
 mod install;
 mod log;
 mod place;
@@ -37,6 +38,7 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     Hook(hook::HookArgs),
     AllowOnce(hook::AllowOnceArgs),
+    Init(init::InitArgs),
     Install(install::InstallArgs),
     Uninstall(install::UninstallArgs),
     Log(log::LogArgs),
@@ -61,6 +63,7 @@ pub fn main() -> ExitCode {
         // Its exit codes are the agent's.
         Command::Hook(args) => return hook::hook(&args),
         Command::AllowOnce(args) => hook::allow_once(&args),
+        Command::Init(args) => init::init(&args),
         Command::Install(args) => install::install(&args),
         Command::Uninstall(args) => install::uninstall(&args),
         Command::Log(args) => log::log(&args),
