@@ -78,6 +78,7 @@ impl Executor {
                 sandbox: Sandbox::default(),
                 limits: Limits::default(),
                 output: OutputMode::default(),
+                own_input: false,
                 terminal: None,
                 cancel: None,
             },

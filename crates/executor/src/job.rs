@@ -47,6 +47,7 @@ pub(crate) struct Settings {
     pub(crate) sandbox: Sandbox,
     pub(crate) limits: Limits,
     pub(crate) output: OutputMode,
+    pub(crate) own_input: bool,
     pub(crate) terminal: Option<TerminalSize>,
     pub(crate) cancel: Option<CancellationToken>,
 }
@@ -109,6 +110,14 @@ impl Job {
     /// Replaces what is kept of the output.
     pub fn output(mut self, output: OutputMode) -> Self {
         self.settings.output = output;
+        self
+    }
+
+    /// Gives the command this process's own standard input, in place of an empty one, when that is a pipe, a socket, a
+    /// terminal, or a file opened for reading. What is read then is gone for this process. A sandboxed command on macOS
+    /// has none all the same.
+    pub fn own_input(mut self) -> Self {
+        self.settings.own_input = true;
         self
     }
 

@@ -16,6 +16,7 @@ mod error;
 mod executor;
 #[cfg(target_os = "linux")]
 mod find;
+mod input;
 mod job;
 #[cfg(target_os = "linux")]
 mod kill;

@@ -131,6 +131,9 @@ pub struct RunOptions {
     /// Pass the whole environment of this process, secrets included. A command that runs because it was found harmless
     /// gets the allowlist all the same: its verdict depends on that.
     pub inherit_environment: bool,
+    /// For a caller that stands where the command would: the command gets this process's own standard input, and without
+    /// a timeout its time is not bounded here.
+    pub in_place: bool,
     /// Whatever the settings say: in the sandbox, and with the network off.
     pub confined: bool,
 }
@@ -373,10 +376,12 @@ impl Session {
         } else {
             environment(settings, matches!(approved.request().action, Action::Exec(_)))
         };
+        let job = match options.timeout {
+            None if options.in_place => job,
+            limit => job.timeout(limit.unwrap_or(timeout)).ceiling(ceiling),
+        };
         let mut job = job
             .workdir(approved.workdir())
-            .timeout(options.timeout.unwrap_or(timeout))
-            .ceiling(ceiling)
             .sandbox(self.sandbox(approved, options.confined))
             .limits(kernel_limits(settings))
             .environment(base)
@@ -393,6 +398,9 @@ impl Session {
         }
         for (name, value) in &approved.provision().environment {
             job = job.env(name, value);
+        }
+        if options.in_place {
+            job = job.own_input();
         }
         if let Some(token) = options.cancel {
             job = job.cancel(token);

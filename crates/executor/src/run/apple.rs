@@ -74,7 +74,7 @@ impl Prepared {
                 arguments: words.argv.into_iter().skip(1).collect(),
                 environment: self.environment.clone(),
                 directory: self.workdir.clone(),
-                streams: [std::fs::File::open("/dev/null")?.into(), out, err],
+                streams: [crate::input::open(self.settings.own_input)?, out, err],
                 resources,
                 mark: mark(),
             };

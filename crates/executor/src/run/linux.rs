@@ -275,7 +275,7 @@ impl Prepared {
         let (out_read, out_write) = process::pipe()?;
         let (err_read, err_write) = process::pipe()?;
         let output = Output::new(out_read, err_read, self.captures.clone())?;
-        Ok(([process::null()?, out_write, err_write], output))
+        Ok(([crate::input::open(self.settings.own_input)?, out_write, err_write], output))
     }
 
     fn bounds(&self, situation: Situation) -> Result<Bounds, ExecError> {

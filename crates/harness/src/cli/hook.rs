@@ -23,7 +23,7 @@ pub(crate) struct HookArgs {
     /// The agent
     #[arg(value_enum)]
     agent: Agent,
-    /// Put every command that no rule denies or asks about into the sandbox, and ask nobody; for agents that let a hook
+    /// Put every command that no rule denies into the sandbox, and ask only where a rule does; for agents that let a hook
     /// change the command
     #[arg(long)]
     contain: bool,
@@ -107,7 +107,10 @@ fn answer(args: &HookArgs) -> Reply {
         Ok(verdict) => agent.answer(Some(&asked), &verdict),
         Err(why) => {
             anstream::eprintln!("cmdgate: {why}");
-            agent.answer(Some(&asked), &unasked(agent, &asked, Verdict::Ask { reason: why }))
+            // A command that a person says yes to would run outside the sandbox.
+            let verdict =
+                if args.contain { Verdict::Deny { reason: why } } else { Verdict::Ask { reason: why } };
+            agent.answer(Some(&asked), &unasked(agent, &asked, verdict, None))
         }
     }
 }
@@ -134,23 +137,66 @@ fn decided(args: &HookArgs, asked: &Asked) -> Result<Verdict, String> {
     let (verdict, decisions) = hook::decide(session.gate(), agent, asked, Some(&containment));
     record(args, &session, asked, &decisions)?;
     let texts = hook::texts(asked);
-    if matches!(verdict, Verdict::Ask { .. }) && take_permission(&cwd, &texts) {
-        return Ok(Verdict::Allow { reason: "allowed once by its code".to_owned() });
+    let run = Run { containment: &containment, decisions: &decisions };
+    if matches!(verdict, Verdict::Ask { .. } | Verdict::AskRewrite { .. }) && take_permission(&cwd, &texts) {
+        let reason = "allowed once by its code".to_owned();
+        return match verdict {
+            Verdict::AskRewrite { commands, .. } => {
+                run.permit()?;
+                Ok(Verdict::Rewrite { commands, reason })
+            }
+            Verdict::Ask { .. } | Verdict::Allow { .. } | Verdict::Rewrite { .. } | Verdict::Deny { .. } => {
+                Ok(Verdict::Allow { reason })
+            }
+        };
     }
-    Ok(unasked(agent, asked, verdict))
+    Ok(unasked(agent, asked, verdict, Some(&run)))
+}
+
+/// What a contained run is told.
+struct Run<'a> {
+    containment: &'a Containment,
+    decisions: &'a [(Request, Decision)],
+}
+
+impl Run<'_> {
+    /// Lets the contained commands that are asked about run once, under the permit that stands in their text.
+    fn permit(&self) -> Result<(), String> {
+        let permit = self.containment.permit.as_ref().ok_or("there is no permit for it")?;
+        let mut codes = Codes::open(&UserDirs::from_environment()).map_err(|error| error.to_string())?;
+        for (request, decision) in self.decisions {
+            codes
+                .permit_run(permit, &decision.workdir, &request.action)
+                .map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
 }
 
 /// An ask as the agent can take it: as it is, or refused with a code.
-fn unasked(agent: Agent, asked: &Asked, verdict: Verdict) -> Verdict {
-    let Verdict::Ask { reason } = verdict else { return verdict };
+fn unasked(agent: Agent, asked: &Asked, verdict: Verdict, run: Option<&Run<'_>>) -> Verdict {
     let by_code = match agent.asks() {
         Asks::Native => false,
         Asks::BySilence => asked.unattended,
         Asks::ByCode => true,
     };
-    if !by_code {
-        return Verdict::Ask { reason };
-    }
+    let reason = match verdict {
+        Verdict::Ask { reason } if by_code => reason,
+        Verdict::AskRewrite { reason, .. } if by_code || !agent.asks_about_rewrites() => reason,
+        Verdict::AskRewrite { commands, reason } => {
+            return match run.map(Run::permit) {
+                Some(Ok(())) => Verdict::AskRewrite { commands, reason },
+                Some(Err(why)) => Verdict::Deny { reason: format!("{reason} ({why})") },
+                None => Verdict::Deny { reason },
+            };
+        }
+        verdict @ (Verdict::Ask { .. }
+        | Verdict::Allow { .. }
+        | Verdict::Rewrite { .. }
+        | Verdict::Deny { .. }) => {
+            return verdict;
+        }
+    };
     let cwd = asked.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
     let code =
         Codes::open(&UserDirs::from_environment()).and_then(|mut codes| codes.ask(&cwd, &hook::texts(asked)));
@@ -192,7 +238,12 @@ fn containment(args: &HookArgs) -> Result<Containment, String> {
     for file in &args.policy {
         options.extend(["--policy".to_owned(), file.to_string_lossy().into_owned()]);
     }
-    Ok(Containment { program, options, always: args.contain })
+    let permit = if args.contain {
+        Some(crate::hook::code::permit().map_err(|error| error.to_string())?)
+    } else {
+        None
+    };
+    Ok(Containment { program, options, always: args.contain, permit })
 }
 
 /// Writes every decision down. What cannot be recorded is not answered with allow.

@@ -14,7 +14,8 @@ use crate::install::{Change, InstallError, Plan, Scope, backup_of};
 pub(crate) struct InstallArgs {
     #[command(flatten)]
     target: Target,
-    /// Put every command that no rule denies or asks about into the sandbox, and ask nobody
+    /// Put every command that no rule denies into the sandbox, and ask only where a rule does; for agents that let a hook
+    /// change the command
     #[arg(long)]
     contain: bool,
 }
@@ -40,6 +41,16 @@ struct Target {
 }
 
 pub(crate) fn install(args: &InstallArgs) -> Exit {
+    if args.contain && !args.target.agent.rewrites() {
+        return super::fail(
+            Exit::Usage,
+            format_args!(
+                "--contain: {} does not let a hook change a command, so nothing could be put into the sandbox; install it \
+                 without, and what is not known to be harmless is asked about",
+                args.target.agent.name()
+            ),
+        );
+    }
     apply(&args.target, args.contain, Plan::install, "installed")
 }
 

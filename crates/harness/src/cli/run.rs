@@ -6,6 +6,7 @@ use crate::approve::{ApproveAll, Approver, DeferAll, TerminalApprover};
 use crate::config::UserDirs;
 use crate::exit::Exit;
 use crate::gate::{Action, Request};
+use crate::hook::code::Answered;
 use crate::session::{Reply, RunOptions, Session};
 use crate::store::{RunInfo, RunRecorder, Store};
 use crate::{diagnose, present, wire};
@@ -76,10 +77,13 @@ struct Common {
     /// The trace database [default: trace.db in the state directory]
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Pass the command's output through as it comes, without the frame, and bound nothing of it: for callers that
-    /// expect the command's own output
+    /// Behave as the command itself would: its input is this program's, its output comes as it is, without the frame, and
+    /// neither it nor, without --timeout-ms, the time is bounded. For callers that end it themselves
     #[arg(long, conflicts_with = "json")]
     passthrough: bool,
+    /// The agent has asked a person about this command: what a hook with `--contain` adds
+    #[arg(long, value_name = "PERMIT", hide = true, requires = "passthrough")]
+    answered: Option<String>,
     /// Keep the whole output in this directory when it does not fit
     #[arg(long, value_name = "DIR")]
     spill: Option<PathBuf>,
@@ -160,7 +164,10 @@ fn perform(args: &Common, timeout: Option<u64>, mut requests: Vec<Request>, keep
     };
     // Contract P7, S17: the person at the terminal is asked; where there is none, the question is kept.
     let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
-    if terminal && !args.json {
+    if let Some(permit) = &args.answered {
+        let approver = Answered { permit: permit.clone() };
+        perform_by(&session, &recorder, requests, &way, &approver)
+    } else if terminal && !args.json {
         perform_by(&session, &recorder, requests, &way, &TerminalApprover::new(session.gate().policy()))
     } else {
         perform_by(&session, &recorder, requests, &way, &DeferAll)
@@ -215,6 +222,7 @@ fn perform_by(
         cancel: Some(cancel.clone()),
         spill: way.spill.clone(),
         echo: way.passthrough,
+        in_place: way.passthrough,
         ..RunOptions::default()
     };
     let mut exit = Exit::Success;

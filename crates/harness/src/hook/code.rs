@@ -3,7 +3,9 @@
 //! The agent is refused with a code. A person who says `harness allow-once CODE` allows exactly these commands, in exactly
 //! this directory, once, within a day.
 
+use crate::approve::{Answer, AnswerFuture, Approver, Question};
 use crate::config::UserDirs;
+use crate::gate::Action;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
@@ -32,6 +34,9 @@ pub struct Entry {
     pub asked_at: i64,
     /// Whether a person has allowed it.
     pub allowed: bool,
+    /// Whether it is for a contained run, about which the agent itself asks a person.
+    #[serde(default)]
+    pub for_run: bool,
 }
 
 /// Why codes cannot be used.
@@ -108,11 +113,50 @@ impl Codes {
             cwd: cwd.to_path_buf(),
             asked_at: now(),
             allowed: false,
+            for_run: false,
         });
-        let surplus = self.entries.len().saturating_sub(MOST);
-        self.entries.drain(..surplus);
+        self.keep_most();
         self.save()?;
         Ok(code)
+    }
+
+    fn keep_most(&mut self) {
+        let surplus = self.entries.len().saturating_sub(MOST);
+        self.entries.drain(..surplus);
+    }
+
+    /// Permits one contained run of this action in this directory, under a permit of [`permit`]. It is handed to the agent
+    /// together with its question, and whoever shows the agent's hook the same text again is asked again.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn permit_run(&mut self, permit: &str, cwd: &Path, action: &Action) -> Result<(), CodeError> {
+        self.entries.push(Entry {
+            code: permit.to_owned(),
+            digest: digest(cwd, &[permit.to_owned(), fingerprint(action)]),
+            shown: action.text().into_owned(),
+            cwd: cwd.to_path_buf(),
+            asked_at: now(),
+            allowed: true,
+            for_run: true,
+        });
+        self.keep_most();
+        self.save()
+    }
+
+    /// Uses up the permit for a contained run of this action in this directory; false when there is none.
+    ///
+    /// # Errors
+    ///
+    /// When that cannot be written, in which case nothing is permitted.
+    pub fn take_run(&mut self, permit: &str, cwd: &Path, action: &Action) -> Result<bool, CodeError> {
+        let digest = digest(cwd, &[permit.to_owned(), fingerprint(action)]);
+        let Some(at) = self.entries.iter().position(|entry| entry.for_run && entry.digest == digest) else {
+            return Ok(false);
+        };
+        self.entries.remove(at);
+        self.save().map(|()| true)
     }
 
     /// Uses up the permission for these commands in this directory; false when there is none.
@@ -122,7 +166,9 @@ impl Codes {
     /// When that cannot be written, in which case nothing is permitted.
     pub fn take(&mut self, cwd: &Path, commands: &[String]) -> Result<bool, CodeError> {
         let digest = digest(cwd, commands);
-        let Some(at) = self.entries.iter().position(|entry| entry.digest == digest && entry.allowed) else {
+        let Some(at) =
+            self.entries.iter().position(|entry| entry.digest == digest && entry.allowed && !entry.for_run)
+        else {
             return Ok(false);
         };
         self.entries.remove(at);
@@ -150,20 +196,10 @@ impl Codes {
         self.save().map(|()| entry)
     }
 
-    /// A code that no open request has, from the system's own randomness.
+    /// A code that no open request has.
     fn fresh_code(&self) -> Result<String, CodeError> {
-        // Letters and digits that are not taken for one another.
-        const ALPHABET: &[u8; 32] = b"23456789abcdefghijkmnpqrstuvwxyz";
-        let failed = |source: io::Error| CodeError::Io { path: PathBuf::from("/dev/urandom"), source };
-        let mut random = File::open("/dev/urandom").map_err(failed)?;
         loop {
-            let mut bytes = [0; 6];
-            random.read_exact(&mut bytes).map_err(failed)?;
-            let code: String = bytes
-                .iter()
-                .filter_map(|byte| ALPHABET.get(usize::from(byte % 32)))
-                .map(|letter| char::from(*letter))
-                .collect();
+            let code = random_code::<6>()?;
             if !self.entries.iter().any(|entry| entry.code == code) {
                 return Ok(code);
             }
@@ -179,6 +215,64 @@ impl Codes {
         self.file.rewind().map_err(failed)?;
         self.file.write_all(&text).and_then(|()| self.file.sync_data()).map_err(failed)
     }
+}
+
+/// An action as a text that no other action has.
+fn fingerprint(action: &Action) -> String {
+    match action {
+        Action::Shell(command) => format!("shell\0{command}"),
+        Action::Exec(argv) => format!("exec\0{}", argv.join("\0")),
+        Action::Read(path) => format!("read\0{}", path.display()),
+        Action::Write(path) => format!("write\0{}", path.display()),
+    }
+}
+
+/// The approver of a contained run that the agent has asked a person about: a permit answers for exactly one run.
+#[derive(Debug, Clone)]
+pub struct Answered {
+    /// The permit.
+    pub permit: String,
+}
+
+impl Approver for Answered {
+    fn answer<'a>(&'a self, question: Question<'a>) -> AnswerFuture<'a> {
+        let taken = Codes::open(&UserDirs::from_environment()).and_then(|mut codes| {
+            codes.take_run(&self.permit, &question.decision.workdir, &question.request.action)
+        });
+        let answer = match taken {
+            Ok(true) => Answer::yes(),
+            Ok(false) => Answer::Deny {
+                reason: format!(
+                    "{}, and the yes to it was used up or is older than a day: let the agent ask again",
+                    question.decision.reason
+                ),
+            },
+            Err(error) => Answer::Deny { reason: error.to_string() },
+        };
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+/// A new permit for [`Codes::permit_run`].
+///
+/// # Errors
+///
+/// When the system gives no random bytes.
+pub fn permit() -> Result<String, CodeError> {
+    random_code::<16>()
+}
+
+/// Letters from the system's own randomness that are not taken for one another.
+fn random_code<const LENGTH: usize>() -> Result<String, CodeError> {
+    const ALPHABET: &[u8; 32] = b"23456789abcdefghijkmnpqrstuvwxyz";
+    let failed = |source: io::Error| CodeError::Io { path: PathBuf::from("/dev/urandom"), source };
+    let mut bytes = [0; LENGTH];
+    File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut bytes)).map_err(failed)?;
+    Ok(bytes
+        .iter()
+        .filter_map(|byte| ALPHABET.get(usize::from(byte % 32)))
+        .map(|letter| char::from(*letter))
+        .collect())
 }
 
 fn digest(cwd: &Path, commands: &[String]) -> String {
@@ -220,6 +314,27 @@ mod tests {
         assert!(!Codes::open(&dirs).unwrap().take(Path::new("/p"), &["rm -rf /".to_owned()]).unwrap());
         assert!(Codes::open(&dirs).unwrap().take(Path::new("/p"), &command).unwrap());
         assert!(!Codes::open(&dirs).unwrap().take(Path::new("/p"), &command).unwrap());
+    }
+
+    #[test]
+    fn a_permit_is_for_one_run_and_for_nothing_else() {
+        let scratch = tempfile::tempdir().unwrap();
+        let dirs = dirs(scratch.path());
+        let (here, action) = (Path::new("/p"), Action::Shell("git push".to_owned()));
+        let permit = permit().unwrap();
+        Codes::open(&dirs).unwrap().permit_run(&permit, here, &action).unwrap();
+        let mut codes = Codes::open(&dirs).unwrap();
+        assert!(!codes.take(here, &["git push".to_owned()]).unwrap());
+        assert!(!codes.take(here, &[permit.clone(), "shell\0git push".to_owned()]).unwrap());
+        assert!(codes.find(&permit).is_none() && codes.allow(&permit).is_err());
+        let exec = |words: &[&str]| Action::Exec(words.iter().map(ToString::to_string).collect());
+        for other in [exec(&["git", "push"]), exec(&["git push"]), Action::Shell("git push -f".to_owned())] {
+            assert!(!codes.take_run(&permit, here, &other).unwrap());
+        }
+        assert!(!codes.take_run(&permit, Path::new("/q"), &action).unwrap());
+        assert!(!codes.take_run("other", here, &action).unwrap());
+        assert!(codes.take_run(&permit, here, &action).unwrap());
+        assert!(!codes.take_run(&permit, here, &action).unwrap());
     }
 
     #[test]

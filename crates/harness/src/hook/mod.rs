@@ -86,6 +86,13 @@ pub enum Verdict {
         /// Why.
         reason: String,
     },
+    /// Ask a person, and after a yes run these in the place of the commands.
+    AskRewrite {
+        /// The new commands, for a POSIX shell.
+        commands: Vec<String>,
+        /// Why.
+        reason: String,
+    },
     /// Do not run it.
     Deny {
         /// Why, for the model.
@@ -122,8 +129,10 @@ pub struct Containment {
     pub program: PathBuf,
     /// Options of `harness run` between `run` and `--`.
     pub options: Vec<String>,
-    /// Rewrite whatever is not denied, not only what cannot be allowed as it stands.
+    /// Rewrite whatever is not denied, not only what cannot be allowed as it stands. What cannot be rewritten is denied.
     pub always: bool,
+    /// The mark by which a contained run knows that a person was asked about it.
+    pub permit: Option<String>,
 }
 
 /// Decides about everything that was asked: the strictest answer counts for all.
@@ -139,45 +148,49 @@ pub fn decide(
     let mut worst: Option<Verdict> = None;
     let mut rewritten = Vec::with_capacity(asked.commands.len());
     let mut rewrites = false;
+    let always = containment.is_some_and(|into| into.always);
+    let into = containment.filter(|_| agent.rewrites());
     for command in &asked.commands {
-        let request = match command {
-            AskedCommand::Shell(text) => Request::shell(text),
-            AskedCommand::Argv(argv) => Request::exec(argv),
-            AskedCommand::Other { language, text } => {
+        let inner = containment.and_then(|into| wrapped(into, command));
+        let request = match (&inner, command) {
+            (Some((text, workdir)), _) => Request::shell(text).in_directory(workdir),
+            (None, AskedCommand::Shell(text)) => Request::shell(text),
+            (None, AskedCommand::Argv(argv)) => Request::exec(argv),
+            (None, AskedCommand::Other { language, text }) => {
                 let reason = format!("`{}` is for {language}, which is not understood", excerpt(text));
-                worst = Some(stricter(worst, Verdict::Ask { reason }));
+                let verdict = if always { Verdict::Deny { reason } } else { Verdict::Ask { reason } };
+                worst = Some(stricter(worst, verdict));
                 continue;
             }
         };
-        let request = match &asked.cwd {
-            Some(cwd) => request.in_directory(cwd),
-            None => request,
+        let request = match (&asked.cwd, &inner) {
+            (Some(cwd), None) => request.in_directory(cwd),
+            (Some(_) | None, _) => request,
         };
         let decision = gate.decide(&request);
+        let reason = decision.reason.clone();
         let contained =
-            containment.filter(|_| agent.rewrites()).map(|into| contain(into, command, asked.cwd.as_deref()));
-        let verdict = match (decision.effect, contained) {
-            (Effect::Deny, _) => Verdict::Deny { reason: decision.reason.clone() },
-            (Effect::Ask, _) => Verdict::Ask { reason: decision.reason.clone() },
-            (Effect::Allow, contained) => {
-                let outside = needs_containment(&decision, gate);
-                let always = containment.is_some_and(|into| into.always);
-                match (outside, contained) {
-                    (None, Some(text)) if always => {
-                        Verdict::Rewrite { commands: vec![text], reason: decision.reason.clone() }
-                    }
-                    (None, _) => Verdict::Allow { reason: decision.reason.clone() },
-                    (Some(_), Some(text)) => {
-                        Verdict::Rewrite { commands: vec![text], reason: decision.reason.clone() }
-                    }
-                    (Some(why), None) => {
-                        Verdict::Ask { reason: format!("harmless only in the sandbox: {why}") }
-                    }
-                }
-            }
+            |answered: bool| into.map(|into| contain(into, command, asked.cwd.as_deref(), answered));
+        let verdict = match decision.effect {
+            Effect::Deny => Verdict::Deny { reason },
+            // It says by itself that it runs in the sandbox.
+            Effect::Ask if inner.is_some() => Verdict::Ask { reason },
+            Effect::Allow if inner.is_some() => Verdict::Allow { reason },
+            Effect::Ask if always => match contained(true) {
+                Some(text) => Verdict::AskRewrite { commands: vec![text], reason },
+                None => Verdict::Deny { reason: uncontainable(agent) },
+            },
+            Effect::Ask => Verdict::Ask { reason },
+            Effect::Allow => match (needs_containment(&decision, gate), contained(false)) {
+                (_, Some(text)) if always => Verdict::Rewrite { commands: vec![text], reason },
+                (_, None) if always => Verdict::Deny { reason: uncontainable(agent) },
+                (None, _) => Verdict::Allow { reason },
+                (Some(_), Some(text)) => Verdict::Rewrite { commands: vec![text], reason },
+                (Some(why), None) => Verdict::Ask { reason: format!("harmless only in the sandbox: {why}") },
+            },
         };
         match &verdict {
-            Verdict::Rewrite { commands, .. } => {
+            Verdict::Rewrite { commands, .. } | Verdict::AskRewrite { commands, .. } => {
                 rewrites = true;
                 rewritten.extend(commands.iter().cloned());
             }
@@ -189,13 +202,22 @@ pub fn decide(
         decided.push((request, decision));
     }
     let verdict = match worst {
+        None if always => Verdict::Deny { reason: "there is no command in the payload".to_owned() },
         None => Verdict::Ask { reason: "there is no command in the payload".to_owned() },
         Some(Verdict::Allow { reason } | Verdict::Rewrite { reason, .. }) if rewrites => {
             Verdict::Rewrite { commands: rewritten, reason }
         }
+        // Under `always`, each of the commands is contained, or was from the start.
+        Some(Verdict::Ask { reason } | Verdict::AskRewrite { reason, .. }) if always && rewrites => {
+            Verdict::AskRewrite { commands: rewritten, reason }
+        }
         Some(verdict) => verdict,
     };
     (verdict, decided)
+}
+
+fn uncontainable(agent: Agent) -> String {
+    format!("`--contain` needs an agent that lets a hook change commands, and {} does not", agent.name())
 }
 
 /// Why a decision that allows does not hold when the agent runs the command itself.
@@ -245,11 +267,14 @@ fn unmet_condition(decision: &Decision, root: &Path) -> Option<String> {
 }
 
 /// The command inside `harness run`, for a POSIX shell.
-fn contain(into: &Containment, command: &AskedCommand, cwd: Option<&Path>) -> String {
+fn contain(into: &Containment, command: &AskedCommand, cwd: Option<&Path>, answered: bool) -> String {
     let mut words = vec![into.program.to_string_lossy().into_owned()];
     words.push(if matches!(command, AskedCommand::Argv(_)) { "exec" } else { "run" }.to_owned());
     words.push("--passthrough".to_owned());
     words.extend(into.options.iter().cloned());
+    if let Some(permit) = into.permit.as_ref().filter(|_| answered) {
+        words.extend(["--answered".to_owned(), permit.clone()]);
+    }
     if let Some(cwd) = cwd {
         words.extend(["--workdir".to_owned(), cwd.to_string_lossy().into_owned()]);
     }
@@ -259,6 +284,33 @@ fn contain(into: &Containment, command: &AskedCommand, cwd: Option<&Path>) -> St
         AskedCommand::Shell(text) | AskedCommand::Other { text, .. } => words.push(text.clone()),
     }
     words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// The command and directory inside a text that is, to the letter, what [`contain`] makes: an agent shows its hook the
+/// changed command again, and it must not be put into the sandbox twice.
+fn wrapped(into: &Containment, command: &AskedCommand) -> Option<(String, PathBuf)> {
+    let AskedCommand::Shell(text) = command else { return None };
+    let program = quote(&into.program.to_string_lossy());
+    if !text.starts_with(&program) {
+        return None;
+    }
+    let commands = crate::unwrap::commands(text);
+    let [words] = commands.argvs.as_slice() else { return None };
+    let after = |name: &str| {
+        let end = words.iter().position(|word| word == "--")?;
+        let at = words.get(..end)?.iter().rposition(|word| word == name)?;
+        words.get(at + 1).cloned()
+    };
+    let inner = words.last()?.clone();
+    let workdir = PathBuf::from(after("--workdir")?);
+    let permit = after("--answered");
+    let made = contain(
+        &Containment { permit: permit.clone(), ..into.clone() },
+        &AskedCommand::Shell(inner.clone()),
+        Some(&workdir),
+        permit.is_some(),
+    );
+    (made == *text).then_some((inner, workdir))
 }
 
 /// The command as it is, for a POSIX shell.
@@ -282,7 +334,7 @@ const fn severity(verdict: &Verdict) -> u8 {
     match verdict {
         Verdict::Allow { .. } => 0,
         Verdict::Rewrite { .. } => 1,
-        Verdict::Ask { .. } => 2,
+        Verdict::Ask { .. } | Verdict::AskRewrite { .. } => 2,
         Verdict::Deny { .. } => 3,
     }
 }

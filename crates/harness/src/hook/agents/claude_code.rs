@@ -43,7 +43,7 @@ pub(super) fn answer(asked: Option<&Asked>, verdict: &Verdict) -> Reply {
     let mut output = json!({ "hookEventName": event });
     let (decision, reason) = match verdict {
         Verdict::Allow { reason } | Verdict::Rewrite { reason, .. } => ("allow", reason),
-        Verdict::Ask { reason } => ("ask", reason),
+        Verdict::Ask { reason } | Verdict::AskRewrite { reason, .. } => ("ask", reason),
         Verdict::Deny { reason } => ("deny", reason),
     };
     // A skill's command cannot be changed, and whatever is not allow blocks it.
@@ -51,7 +51,11 @@ pub(super) fn answer(asked: Option<&Asked>, verdict: &Verdict) -> Reply {
     let decision = if rewritten && event == "PreSkillShellCommand" { "ask" } else { decision };
     insert(&mut output, "permissionDecision", json!(decision));
     insert(&mut output, "permissionDecisionReason", json!(signed(reason)));
-    if let (Verdict::Rewrite { commands, .. }, Some(asked), "allow") = (verdict, asked, decision) {
+    // Changed input counts with allow and, since 2.1.0, with ask.
+    if let (Verdict::Rewrite { commands, .. } | Verdict::AskRewrite { commands, .. }, Some(asked)) =
+        (verdict, asked)
+        && event != "PreSkillShellCommand"
+    {
         insert(&mut output, "updatedInput", with_command(asked, "command", commands));
     }
     Reply::json(&json!({ "hookSpecificOutput": output }))
@@ -67,7 +71,7 @@ fn permission(asked: Option<&Asked>, verdict: &Verdict) -> Reply {
             }
             None => return Reply::default(),
         },
-        Verdict::Ask { .. } => return Reply::default(),
+        Verdict::Ask { .. } | Verdict::AskRewrite { .. } => return Reply::default(),
         Verdict::Deny { reason } => {
             json!({ "behavior": "deny", "message": signed(reason), "interrupt": false })
         }

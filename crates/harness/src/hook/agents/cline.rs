@@ -2,7 +2,7 @@
 
 use super::{directory, keys, signed, text};
 use crate::hook::{Asked, AskedCommand, Payload, Reply, Verdict};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
 pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
@@ -64,11 +64,29 @@ fn collect(input: &Value, commands: &mut Vec<AskedCommand>) -> Result<(), String
     Ok(())
 }
 
+/// It reads `review` and, in the version that this was read from, does nothing with it; so an ask is a refusal with a code.
 pub(super) fn answer(asked: Option<&Asked>, verdict: &Verdict) -> Reply {
     Reply::json(&match (verdict, asked) {
         (Verdict::Allow { .. }, _) => json!({}),
-        (Verdict::Rewrite { commands, .. }, Some(_)) => json!({ "overrideInput": { "commands": commands } }),
-        (Verdict::Rewrite { .. } | Verdict::Ask { .. }, _) => json!({ "review": true }),
-        (Verdict::Deny { reason }, _) => json!({ "cancel": true, "errorMessage": signed(reason) }),
+        (Verdict::Rewrite { commands, .. }, Some(asked)) => {
+            json!({ "overrideInput": with_commands(&asked.input, commands) })
+        }
+        (Verdict::Rewrite { reason, .. }, None)
+        | (Verdict::Ask { reason } | Verdict::AskRewrite { reason, .. } | Verdict::Deny { reason }, _) => {
+            json!({ "cancel": true, "errorMessage": signed(reason) })
+        }
     })
+}
+
+/// The tool's input with other commands: it is replaced as a whole, so what else is in it is kept.
+fn with_commands(input: &Value, commands: &[String]) -> Value {
+    let mut object = match input {
+        Value::Object(object) => object.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
+    };
+    for key in ["command", "cmd", "args"] {
+        object.remove(key);
+    }
+    object.insert("commands".to_owned(), json!(commands));
+    Value::Object(object)
 }

@@ -36,7 +36,9 @@ pub(super) fn answer(asked: Option<&Asked>, verdict: &Verdict) -> Reply {
             Verdict::Allow { .. } => json!({ "behavior": "allow" }),
             Verdict::Deny { reason } => json!({ "behavior": "deny", "message": signed(reason) }),
             // A changed input would void the answer; silence shows the prompt.
-            Verdict::Rewrite { .. } | Verdict::Ask { .. } => return Reply::default(),
+            Verdict::Rewrite { .. } | Verdict::Ask { .. } | Verdict::AskRewrite { .. } => {
+                return Reply::default();
+            }
         };
         return Reply::json(
             &json!({ "hookSpecificOutput": { "hookEventName": event, "decision": decision } }),
@@ -54,10 +56,12 @@ pub(super) fn answer(asked: Option<&Asked>, verdict: &Verdict) -> Reply {
             } })),
             _ => Reply::default(),
         },
-        Verdict::Ask { reason } | Verdict::Deny { reason } => Reply::json(&json!({ "hookSpecificOutput": {
+        Verdict::Ask { reason } | Verdict::AskRewrite { reason, .. } | Verdict::Deny { reason } => {
+            Reply::json(&json!({ "hookSpecificOutput": {
             "hookEventName": "PreToolUse",
             "permissionDecision": "deny",
             "permissionDecisionReason": signed(reason),
-        } })),
+        } }))
+        }
     }
 }

@@ -47,13 +47,19 @@ pub(super) fn answer(asked: Option<&Asked>, verdict: &Verdict) -> Reply {
     let (decision, reason) = match verdict {
         Verdict::Allow { reason } | Verdict::Rewrite { reason, .. } => ("allow", signed(reason)),
         Verdict::Ask { reason } => ("ask", signed(reason)),
-        Verdict::Deny { reason } => ("deny", signed(reason)),
+        // Whether changed arguments count with an ask is not documented.
+        Verdict::AskRewrite { reason, .. } | Verdict::Deny { reason } => ("deny", signed(reason)),
     };
     let changed = match (verdict, asked) {
         (Verdict::Rewrite { commands, .. }, Some(asked)) => Some(with_command(asked, "command", commands)),
-        (Verdict::Allow { .. } | Verdict::Ask { .. } | Verdict::Deny { .. } | Verdict::Rewrite { .. }, _) => {
-            None
-        }
+        (
+            Verdict::Allow { .. }
+            | Verdict::Ask { .. }
+            | Verdict::AskRewrite { .. }
+            | Verdict::Deny { .. }
+            | Verdict::Rewrite { .. },
+            _,
+        ) => None,
     };
     if event == VS_CODE {
         let mut output = json!({
@@ -69,7 +75,7 @@ pub(super) fn answer(asked: Option<&Asked>, verdict: &Verdict) -> Reply {
     if matches!(event, "permissionRequest" | "PermissionRequest") {
         return match verdict {
             Verdict::Allow { .. } => Reply::json(&json!({ "behavior": "allow" })),
-            Verdict::Deny { .. } => {
+            Verdict::AskRewrite { .. } | Verdict::Deny { .. } => {
                 Reply::json(&json!({ "behavior": "deny", "message": reason, "interrupt": false }))
             }
             // Neither can be said here: the rules and the prompt of the agent follow.

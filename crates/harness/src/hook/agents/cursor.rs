@@ -30,7 +30,10 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
 pub(super) fn answer(verdict: &Verdict) -> Reply {
     Reply::json(&match verdict {
         Verdict::Allow { .. } => json!({ "permission": "allow" }),
-        Verdict::Rewrite { reason, .. } | Verdict::Ask { reason } | Verdict::Deny { reason } => json!({
+        Verdict::Rewrite { reason, .. }
+        | Verdict::Ask { reason }
+        | Verdict::AskRewrite { reason, .. }
+        | Verdict::Deny { reason } => json!({
             "permission": "deny",
             "user_message": signed(reason),
             "agent_message": signed(reason),

@@ -1,6 +1,6 @@
 //! Gemini CLI: `BeforeTool`.
 
-use super::{command, directory, keys, signed, text};
+use super::{command, directory, keys, signed, text, with_command};
 use crate::hook::{Asked, Payload, Reply, Verdict};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -28,17 +28,32 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
     }))
 }
 
-pub(super) fn answer(_: Option<&Asked>, verdict: &Verdict) -> Reply {
-    Reply::json(&match verdict {
-        Verdict::Allow { .. } => json!({ "decision": "allow" }),
-        Verdict::Rewrite { commands, .. } => match commands.as_slice() {
-            [command] => json!({
-                "decision": "allow",
-                "hookSpecificOutput": { "hookEventName": "BeforeTool", "tool_input": { "command": command } },
-            }),
-            _ => json!({ "decision": "ask", "systemMessage": signed("several commands in one call") }),
-        },
-        Verdict::Ask { reason } => json!({ "decision": "ask", "systemMessage": signed(reason) }),
-        Verdict::Deny { reason } => json!({ "decision": "deny", "reason": signed(reason) }),
+/// What is under `tool_input` takes the place of the whole input, with an ask as well as with an allow.
+pub(super) fn answer(asked: Option<&Asked>, verdict: &Verdict) -> Reply {
+    let changed = |decision: &str, asked: &Asked, commands: &[String], message: &str| {
+        json!({
+            "decision": decision,
+            "systemMessage": signed(message),
+            "hookSpecificOutput": {
+                "hookEventName": "BeforeTool",
+                "tool_input": with_command(asked, "command", commands),
+            },
+        })
+    };
+    Reply::json(&match (verdict, asked) {
+        (Verdict::Allow { .. }, _) => json!({ "decision": "allow" }),
+        (Verdict::Rewrite { commands, reason }, Some(asked)) if commands.len() == 1 => {
+            changed("allow", asked, commands, reason)
+        }
+        (Verdict::AskRewrite { commands, reason }, Some(asked)) if commands.len() == 1 => {
+            changed("ask", asked, commands, reason)
+        }
+        (Verdict::Ask { reason }, _) => json!({ "decision": "ask", "systemMessage": signed(reason) }),
+        (
+            Verdict::Rewrite { reason, .. } | Verdict::AskRewrite { reason, .. } | Verdict::Deny { reason },
+            _,
+        ) => {
+            json!({ "decision": "deny", "reason": signed(reason) })
+        }
     })
 }

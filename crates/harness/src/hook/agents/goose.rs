@@ -26,8 +26,9 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
 pub(super) fn answer(verdict: &Verdict) -> Reply {
     match verdict {
         Verdict::Allow { .. } => Reply::json(&json!({ "decision": "allow" })),
-        Verdict::Rewrite { reason, .. } | Verdict::Ask { reason } | Verdict::Deny { reason } => {
-            Reply::json(&json!({ "decision": "block", "reason": signed(reason) }))
-        }
+        Verdict::Rewrite { reason, .. }
+        | Verdict::Ask { reason }
+        | Verdict::AskRewrite { reason, .. }
+        | Verdict::Deny { reason } => Reply::json(&json!({ "decision": "block", "reason": signed(reason) })),
     }
 }

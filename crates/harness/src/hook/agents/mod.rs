@@ -71,9 +71,23 @@ impl Agent {
     /// How it takes an ask.
     pub const fn asks(self) -> Asks {
         match self {
-            Self::ClaudeCode | Self::Gemini | Self::Copilot | Self::Cline => Asks::Native,
+            Self::ClaudeCode | Self::Gemini | Self::Copilot => Asks::Native,
             Self::Codex => Asks::BySilence,
-            Self::Cursor | Self::Opencode | Self::Windsurf | Self::Goose => Asks::ByCode,
+            Self::Cursor | Self::Opencode | Self::Windsurf | Self::Cline | Self::Goose => Asks::ByCode,
+        }
+    }
+
+    /// Whether it takes an ask together with a changed command, so that what a person says yes to is what runs.
+    pub const fn asks_about_rewrites(self) -> bool {
+        match self {
+            Self::ClaudeCode | Self::Gemini => true,
+            Self::Codex
+            | Self::Cursor
+            | Self::Copilot
+            | Self::Opencode
+            | Self::Windsurf
+            | Self::Cline
+            | Self::Goose => false,
         }
     }
 

@@ -30,7 +30,8 @@ pub(super) fn answer(asked: Option<&Asked>, verdict: &Verdict) -> Reply {
         (Verdict::Rewrite { commands, .. }, Some(asked)) => {
             json!({ "allow": true, "args": with_command(asked, "command", commands) })
         }
-        (Verdict::Rewrite { reason, .. }, None) | (Verdict::Ask { reason } | Verdict::Deny { reason }, _) => {
+        (Verdict::Rewrite { reason, .. }, None)
+        | (Verdict::Ask { reason } | Verdict::AskRewrite { reason, .. } | Verdict::Deny { reason }, _) => {
             json!({ "deny": signed(reason) })
         }
     })

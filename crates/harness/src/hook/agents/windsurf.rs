@@ -23,8 +23,9 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
 pub(super) fn answer(verdict: &Verdict) -> Reply {
     match verdict {
         Verdict::Allow { .. } => Reply::default(),
-        Verdict::Rewrite { reason, .. } | Verdict::Ask { reason } | Verdict::Deny { reason } => {
-            Reply::blocked(reason)
-        }
+        Verdict::Rewrite { reason, .. }
+        | Verdict::Ask { reason }
+        | Verdict::AskRewrite { reason, .. }
+        | Verdict::Deny { reason } => Reply::blocked(reason),
     }
 }

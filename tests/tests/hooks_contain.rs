@@ -1,0 +1,266 @@
+//! `harness hook <agent> --contain`: whatever the agent runs, it runs inside the sandbox.
+
+use cmdgate_harness::hook::{Agent, Taken};
+use cmdgate_tests::{Project, Ran};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Command, Stdio};
+
+const ASK_ABOUT_TOUCH: &str =
+    "[[rule]]\nact = \"exec\"\neffect = \"ask\"\npattern = \"touch **\"\nreason = \"look first\"\n";
+
+fn send(project: &Project, agent: Agent, payload: &Value) -> (Taken, Ran) {
+    let mut child = project
+        .command(["hook", agent.name(), "--contain"])
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env_remove("LD_LIBRARY_PATH")
+        .env_remove("RUSTUP_TOOLCHAIN")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
+    let ran: Ran = child.wait_with_output().unwrap().into();
+    (agent.takes(agent.first_event(), &ran.stdout, Some(ran.code)), ran)
+}
+
+fn ask(project: &Project, agent: Agent, command: &str) -> (Taken, Ran) {
+    send(project, agent, &agent.payload(command, &project.root()))
+}
+
+/// The command that the answer puts in the place of the one that was asked about.
+fn rewritten(agent: Agent, ran: &Ran) -> String {
+    let pointer = match agent {
+        Agent::ClaudeCode | Agent::Codex => "/hookSpecificOutput/updatedInput/command",
+        Agent::Gemini => "/hookSpecificOutput/tool_input/command",
+        Agent::Copilot => "/modifiedArgs/command",
+        Agent::Opencode => "/args/command",
+        Agent::Cline => "/overrideInput/commands/0",
+        Agent::Cursor | Agent::Windsurf | Agent::Goose => panic!("it takes none"),
+    };
+    let command = ran.json().pointer(pointer).and_then(|command| command.as_str().map(ToOwned::to_owned));
+    command.unwrap_or_else(|| panic!("{agent:?} {ran:?}"))
+}
+
+/// A shell as the agent would start it.
+fn shell(project: &Project, line: &str) -> Command {
+    let mut command = Command::new("bash");
+    command
+        .args(["-c", line])
+        .current_dir(project.root())
+        .env("HOME", project.home())
+        .env("XDG_STATE_HOME", project.scratch().join("state"))
+        .env("XDG_CONFIG_HOME", project.scratch().join("config"))
+        .stdin(Stdio::null());
+    command
+}
+
+fn run(project: &Project, line: &str) -> Ran {
+    shell(project, line).output().unwrap().into()
+}
+
+/// The contained form of a command that nobody is asked about.
+fn contained(project: &Project, command: &str) -> String {
+    let (taken, ran) = ask(project, Agent::ClaudeCode, command);
+    assert_eq!(taken, Taken::Rewrite, "{ran:?}");
+    rewritten(Agent::ClaudeCode, &ran)
+}
+
+#[test]
+fn an_agent_that_takes_no_other_command_gets_nothing_past_it() {
+    // contract: X6
+    let project = Project::new();
+    for agent in Agent::ALL.into_iter().filter(|agent| !agent.rewrites()) {
+        for command in ["touch made", "cat a.txt", "npm test", "git status"] {
+            let (taken, ran) = ask(&project, agent, command);
+            assert_eq!(taken, Taken::Deny, "{agent:?} {command}: {ran:?}");
+        }
+        let ran = project.harness(["install", agent.name(), "--contain"]);
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.stderr.contains("--contain"), "{ran:?}");
+    }
+}
+
+#[test]
+fn what_a_person_says_yes_to_runs_in_the_sandbox_once() {
+    let project = Project::new();
+    project.write_beside("config/cmdgate/policy.toml", ASK_ABOUT_TOUCH);
+    for agent in Agent::ALL.into_iter().filter(|agent| agent.asks_about_rewrites()) {
+        let made = format!("made-{}", agent.name());
+        let (taken, ran) = ask(&project, agent, &format!("touch {made} ../escaped && echo done"));
+        assert_eq!(taken, Taken::AskRewrite, "{agent:?} {ran:?}");
+        let line = rewritten(agent, &ran);
+        let ran = run(&project, &line);
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, "done\n"), "{line}: {ran:?}");
+        assert!(project.root().join(&made).exists(), "{ran:?}");
+        // It lies in a /tmp of its own.
+        assert!(!project.scratch().join("escaped").exists());
+        std::fs::remove_file(project.root().join(&made)).unwrap();
+        let again = run(&project, &line);
+        assert_eq!(again.code, 126, "{again:?}");
+        assert!(!project.root().join(&made).exists());
+        // Nor does it serve another command or another directory.
+        let (_, ran) = ask(&project, agent, "touch other");
+        let line = rewritten(agent, &ran);
+        assert_eq!(run(&project, &line.replace("touch other", "touch third")).code, 126);
+        let src = project.root().join("src");
+        let moved = line.replace(
+            &format!("--workdir {}", project.root().display()),
+            &format!("--workdir {}", src.display()),
+        );
+        assert_ne!(moved, line);
+        assert_eq!(run(&project, &moved).code, 126);
+        assert_eq!(run(&project, &line).code, 0);
+        std::fs::remove_file(project.root().join("other")).unwrap();
+    }
+}
+
+#[test]
+fn an_agent_that_cannot_ask_about_it_refuses_with_a_code_and_then_contains_it() {
+    let project = Project::new();
+    project.write_beside("config/cmdgate/policy.toml", ASK_ABOUT_TOUCH);
+    let others = Agent::ALL.into_iter().filter(|agent| agent.rewrites() && !agent.asks_about_rewrites());
+    for agent in others {
+        let made = format!("made-{}", agent.name());
+        let command = format!("touch {made} ../escaped");
+        let (taken, ran) = ask(&project, agent, &command);
+        assert_eq!(taken, Taken::Deny, "{agent:?} {ran:?}");
+        let (_, rest) = ran.stdout.split_once("harness allow-once ").unwrap();
+        let code: String = rest.chars().take_while(char::is_ascii_alphanumeric).collect();
+        assert_eq!(project.harness(["allow-once", "--yes", &code]).code, 0);
+        let (taken, ran) = ask(&project, agent, &command);
+        assert_eq!(taken, Taken::Rewrite, "{agent:?} {ran:?}");
+        let line = rewritten(agent, &ran);
+        let ran = run(&project, &line);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert!(project.root().join(&made).exists() && !project.scratch().join("escaped").exists());
+        assert_eq!(run(&project, &line).code, 126, "once");
+        assert_eq!(ask(&project, agent, &command).0, Taken::Deny, "{agent:?}: once");
+    }
+}
+
+#[test]
+fn a_contained_command_that_is_shown_again_is_not_contained_twice() {
+    let project = Project::new();
+    project.write_beside("config/cmdgate/policy.toml", ASK_ABOUT_TOUCH);
+    let line = contained(&project, "echo 'it'\\''s' | cat");
+    assert_eq!(ask(&project, Agent::ClaudeCode, &line).0, Taken::Allow, "{line}");
+    let (_, ran) = ask(&project, Agent::ClaudeCode, "touch made");
+    let asked = rewritten(Agent::ClaudeCode, &ran);
+    assert_eq!(ask(&project, Agent::ClaudeCode, &asked).0, Taken::Ask, "a permit alone is no yes: {asked}");
+    // What is not to the letter the same goes into the sandbox like everything else.
+    for changed in [
+        line.replace("workspace_write", "danger_full_access"),
+        line.replace("--passthrough", "--passthrough --policy x.toml"),
+        format!("{line}; touch ../escaped"),
+        format!("{line} > ../escaped"),
+        format!("PATH=. {line}"),
+        line.replacen("harness", "harness2", 1),
+    ] {
+        let (taken, ran) = ask(&project, Agent::ClaudeCode, &changed);
+        assert!(matches!(taken, Taken::Rewrite | Taken::AskRewrite | Taken::Deny), "{changed}: {ran:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_decided_or_contained_is_denied() {
+    let project = Project::new();
+    let mut powershell = Agent::ClaudeCode.payload("Get-ChildItem", &project.root());
+    powershell["tool_name"] = "PowerShell".into();
+    assert_eq!(send(&project, Agent::ClaudeCode, &powershell).0, Taken::Deny);
+    project.write_beside("config/cmdgate/policy.toml", "nonsense = [");
+    for agent in Agent::ALL {
+        assert_eq!(ask(&project, agent, "cat a.txt").0, Taken::Deny, "{agent:?}");
+    }
+}
+
+#[test]
+fn output_and_exit_code_are_the_commands_own() {
+    let project = Project::new();
+    for (command, code, out, err) in [
+        ("printf 'a\\377\\000b'; printf oops >&2; exit 7", 7, &b"a\xff\0b"[..], &b"oops"[..]),
+        ("kill -9 $$", 137, b"", b""),
+        ("head -c 300000 /dev/zero | tr '\\0' x | wc -c", 0, b"300000\n", b""),
+        ("exec 1>&2; echo both", 0, b"", b"both\n"),
+    ] {
+        let output = shell(&project, &contained(&project, command)).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{command}: {output:?}");
+        assert_eq!(output.stdout, out, "{command}");
+        assert_eq!(output.stderr, err, "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let output = shell(&project, &contained(&project, "head -c 3000000 /dev/zero")).output().unwrap();
+    assert_eq!(output.stdout.len(), 3_000_000, "nothing of it is cut");
+}
+
+#[test]
+fn the_agents_own_time_limit_is_the_only_one() {
+    let project = Project::new();
+    // Longer than a shell command may take that is run by the harness itself.
+    let ran = run(&project, &contained(&project, "sleep 11; echo done"));
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "done\n"), "{ran:?}");
+}
+
+#[test]
+fn what_is_typed_reaches_the_command() {
+    let project = Project::new();
+    let line = contained(&project, "read -r name; echo \"got $name\"; read -r again || echo end");
+    let mut child = shell(&project, &line).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"alpha\n").unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    // It answers while it runs, and before its input ends.
+    assert_eq!(lines.next().unwrap().unwrap(), "got alpha");
+    drop(stdin);
+    assert_eq!(lines.next().unwrap().unwrap(), "end");
+    assert!(child.wait().unwrap().success());
+    // A directory is no input: it would lead out of the sandbox.
+    let line = contained(&project, "cat; ls /proc/self/fd/0/..");
+    let output = shell(&project, &line).stdin(std::fs::File::open(project.home()).unwrap()).output().unwrap();
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("home"), "{output:?}");
+    // At a terminal, as of an agent that types into its shell.
+    let line = contained(&project, "test -t 0 && read -r name && echo \"got $name\"");
+    let mut child = shell(&project, "script --quiet --return --command \"$LINE\" /dev/null")
+        .env("LINE", line)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"beta\n").unwrap();
+    let mut shown = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut shown).unwrap();
+    drop(stdin);
+    assert!(shown.contains("got beta"), "{shown:?}");
+    assert!(child.wait().unwrap().success(), "{shown:?}");
+}
+
+#[test]
+fn a_run_in_the_background_goes_on_and_ends_with_its_parent() {
+    let project = Project::new();
+    let mark = format!("29.{}", std::process::id());
+    let line = contained(&project, &format!("echo up; sleep {mark}; echo late"));
+    let mut child = shell(&project, &format!("exec {line}")).stdout(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert_eq!(first, "up\n");
+    let alive = || {
+        std::fs::read_dir("/proc").unwrap().filter_map(Result::ok).any(|entry| {
+            std::fs::read(entry.path().join("cmdline"))
+                .is_ok_and(|line| line.starts_with(format!("sleep\0{mark}\0").as_bytes()))
+        })
+    };
+    let begun = std::time::Instant::now();
+    while !alive() {
+        assert!(begun.elapsed().as_secs() < 10, "it never ran");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let status = Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    assert!(status.success());
+    child.wait().unwrap();
+    let begun = std::time::Instant::now();
+    while alive() {
+        assert!(begun.elapsed().as_secs() < 10, "it outlives what started it");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
