@@ -41,6 +41,21 @@ fn a_stored_question_is_answered_and_resumed_once() {
 }
 
 #[test]
+fn json_names_the_question_that_was_stored() {
+    // contract: P9, S17
+    let project = Project::new();
+    assert_eq!(ask(&project, "touch first.txt"), "1");
+    let ran = project.run(&[&WRITE[..], &["--json"]].concat(), "touch made.txt");
+    let reply = ran.json();
+    assert_eq!(
+        (ran.code, reply["reply"].as_str(), reply["approval"].as_i64()),
+        (126, Some("approval_required"), Some(2))
+    );
+    assert!(project.run(&["--json"], "cat a.txt").json().get("approval").is_none());
+    assert!(project.run(&["--json"], "rm a.txt").json().get("approval").is_none());
+}
+
+#[test]
 fn a_denied_question_stays_denied() {
     // contract: P9
     let project = Project::new();

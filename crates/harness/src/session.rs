@@ -56,6 +56,22 @@ pub trait Recorder: Send + Sync {
         decision: &Decision,
     ) -> Result<(), RecordError>;
 
+    /// Keeps a question that nobody answered, where questions are kept, and gives its number.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    fn deferred(
+        &self,
+        record: RecordId,
+        session: &Session,
+        request: &Request,
+        decision: &Decision,
+    ) -> Result<Option<i64>, RecordError> {
+        let _ = (record, session, request, decision);
+        Ok(None)
+    }
+
     /// Writes down how the run ended.
     ///
     /// # Errors
@@ -110,6 +126,8 @@ pub enum Reply {
         decision: Box<Decision>,
         /// The record that holds the question.
         record: RecordId,
+        /// The number under which the question is kept for `harness approvals`, where it is.
+        approval: Option<i64>,
     },
     /// It could not be started, or not in the sandbox that was asked for.
     Failed(ExecError),
@@ -243,8 +261,11 @@ impl Session {
                         }));
                     }
                     Err(Unanswered::Refused(decision)) => return Err(Box::new(Reply::Refused(decision))),
-                    Err(Unanswered::Deferred(decision)) => {
-                        return Err(Box::new(Reply::ApprovalRequired { decision, record }));
+                    Err(Unanswered::Deferred { request, decision }) => {
+                        return Err(Box::new(match recorder.deferred(record, self, &request, &decision) {
+                            Ok(approval) => Reply::ApprovalRequired { decision, record, approval },
+                            Err(error) => Reply::NotRecorded(error),
+                        }));
                     }
                 };
                 if let Err(error) = recorder.decided_again(record, approved.request(), &decision) {
@@ -277,7 +298,9 @@ impl Session {
                 refused.reason = reason;
                 return Err(Unanswered::Refused(Box::new(refused)));
             }
-            Answer::Defer => return Err(Unanswered::Deferred(Box::new(decision))),
+            Answer::Defer => {
+                return Err(Unanswered::Deferred { request, decision: Box::new(decision) });
+            }
         };
         let mut again = gate.decide(&request);
         let approved = match gate.approve_asked(request.clone()) {
@@ -455,13 +478,11 @@ impl Session {
 /// Why an ask did not become a run.
 enum Unanswered {
     /// Approved, and denied when it was decided again.
-    Denied {
-        request: Request,
-        decision: Box<Decision>,
-    },
+    Denied { request: Request, decision: Box<Decision> },
     /// The approver said no.
     Refused(Box<Decision>),
-    Deferred(Box<Decision>),
+    /// Nobody answered.
+    Deferred { request: Request, decision: Box<Decision> },
 }
 
 fn millis(value: Option<NonZeroU64>) -> Option<Duration> {

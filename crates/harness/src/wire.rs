@@ -2,6 +2,7 @@
 //!
 //! A breaking change of any of these raises [`SCHEMA_VERSION`].
 
+pub mod agent;
 pub mod agents;
 pub mod trace;
 
@@ -222,6 +223,9 @@ pub struct Replied<'a> {
     /// Advice, where a dedicated tool would have done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// The number of the question, where it was kept for `harness approvals`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<i64>,
 }
 
 /// A finished run.
@@ -312,6 +316,7 @@ impl<'a> Replied<'a> {
             findings: Vec::new(),
             run: None,
             hint: None,
+            approval: None,
         };
         match reply {
             Reply::Ran { decision, finished, .. } => {
@@ -324,7 +329,11 @@ impl<'a> Replied<'a> {
                     Outcome::Exited(_) | Outcome::Signaled(_) => None,
                 };
             }
-            Reply::Refused(decision) | Reply::ApprovalRequired { decision, .. } => replied.decision(decision),
+            Reply::Refused(decision) => replied.decision(decision),
+            Reply::ApprovalRequired { decision, approval, .. } => {
+                replied.decision(decision);
+                replied.approval = *approval;
+            }
             Reply::Failed(error) => {
                 replied.code = Some("EXECUTION_ERROR");
                 replied.reason = error.to_string();

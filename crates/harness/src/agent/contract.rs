@@ -2,6 +2,7 @@
 
 use super::observer::{Event, Observer};
 use crate::session::EXEC_TIMEOUT;
+use cmdgate_executor::CancellationToken;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,6 +54,7 @@ pub struct TaskContract {
     pub(super) exec_timeout: Option<Duration>,
     pub(super) inherit_environment: bool,
     pub(super) unsandboxed: bool,
+    pub(super) cancel: Option<CancellationToken>,
     pub(super) observers: Vec<Arc<dyn Observer>>,
 }
 
@@ -80,6 +82,7 @@ impl TaskContract {
             exec_timeout: None,
             inherit_environment: false,
             unsandboxed: false,
+            cancel: None,
             observers: Vec::new(),
         }
     }
@@ -132,6 +135,13 @@ impl TaskContract {
     #[must_use]
     pub const fn unsandboxed(mut self) -> Self {
         self.unsandboxed = true;
+        self
+    }
+
+    /// Calls the run off when the token is cancelled: what runs is killed, and the end is recorded.
+    #[must_use]
+    pub fn with_cancel(mut self, token: CancellationToken) -> Self {
+        self.cancel = Some(token);
         self
     }
 

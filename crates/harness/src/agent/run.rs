@@ -37,6 +37,8 @@ pub enum RunOutcome {
     OutOfTime,
     /// More tokens were used than allowed.
     OutOfTokens,
+    /// It was called off.
+    Cancelled,
 }
 
 impl RunOutcome {
@@ -47,6 +49,7 @@ impl RunOutcome {
             Self::OutOfSteps => "out_of_steps",
             Self::OutOfTime => "out_of_time",
             Self::OutOfTokens => "out_of_tokens",
+            Self::Cancelled => "cancelled",
         }
     }
 }
@@ -119,23 +122,7 @@ pub async fn run_with<P: Provider + ?Sized>(
     policy: &Policy,
     approver: &dyn Approver,
 ) -> Result<RunResult, RunError> {
-    let session = session(contract, policy)?;
-    let recorder = store.begin(&RunInfo {
-        kind: "agent",
-        goal: Some(contract.goal.clone()),
-        root: session.gate().root().to_string_lossy().into_owned(),
-        sandbox: session.gate().mode().as_str(),
-        approval: session.gate().approval().as_str(),
-    })?;
-    let opening = vec![
-        Message::System { text: INSTRUCTIONS.to_owned() },
-        Message::User { text: contract.goal.clone() },
-    ];
-    let mut run = Run::new(contract, store, &session, &recorder);
-    for message in opening {
-        run.keep(message)?;
-    }
-    run.drive(provider, approver).await
+    run_loaded(contract, provider, store, bare(policy), approver, Kept::default()).await
 }
 
 /// Goes on with a run whose process died, or whose model failed, at the step that it had reached.
@@ -153,6 +140,76 @@ pub async fn resume<P: Provider + ?Sized>(
     policy: &Policy,
     approver: &dyn Approver,
 ) -> Result<RunResult, RunError> {
+    let kept = Kept { resume: Some(run), questions: None };
+    run_loaded(contract, provider, store, bare(policy), approver, kept).await
+}
+
+/// What there is of a run before it starts, and what is to be kept of it besides the trace.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    /// The run that goes on.
+    pub(crate) resume: Option<i64>,
+    /// Questions that nobody answers are stored, with these options of the command line.
+    pub(crate) questions: Option<serde_json::Value>,
+}
+
+/// A policy as a configuration that was read from no files.
+fn bare(policy: &Policy) -> Loaded {
+    Loaded { policy: policy.clone(), settings: policy.settings(), origins: Vec::new() }
+}
+
+/// Begins a run under a configuration, or goes on with one.
+pub(crate) async fn run_loaded<P: Provider + ?Sized>(
+    contract: &TaskContract,
+    provider: &P,
+    store: &Store,
+    loaded: Loaded,
+    approver: &dyn Approver,
+    kept: Kept,
+) -> Result<RunResult, RunError> {
+    let session = session(contract, loaded)?;
+    let mode = session.gate().mode().as_str();
+    let (conversation, recorder) = if let Some(run) = kept.resume {
+        (conversation(run, contract, store)?, store.reopen(run))
+    } else {
+        let info = RunInfo {
+            kind: "agent",
+            goal: Some(contract.goal.clone()),
+            root: session.gate().root().to_string_lossy().into_owned(),
+            sandbox: mode,
+            approval: session.gate().approval().as_str(),
+        };
+        (Vec::new(), store.begin(&info)?)
+    };
+    let recorder = match kept.questions {
+        None => recorder,
+        Some(mut options) => {
+            // Where nothing names a sandbox, a run has another one than a command of its own.
+            if let Some(object) = options.as_object_mut() {
+                object.insert("sandbox".to_owned(), json!(mode));
+            }
+            recorder.keeping_questions(options)
+        }
+    };
+    let mut run = Run::new(contract, store, &session, &recorder);
+    if conversation.is_empty() {
+        run.keep(Message::System { text: INSTRUCTIONS.to_owned() })?;
+        run.keep(Message::User { text: contract.goal.clone() })?;
+    }
+    for message in conversation {
+        run.take(message);
+    }
+    for call in run.unanswered() {
+        let text = "INTERRUPTED: this run was interrupted here. Whether the call took effect is not known: look before \
+                    you repeat it."
+            .to_owned();
+        run.keep(Message::Tool { call, text })?;
+    }
+    run.drive(provider, approver).await
+}
+
+/// The conversation of a run that can go on.
+fn conversation(run: i64, contract: &TaskContract, store: &Store) -> Result<Vec<Message>, RunError> {
     let refuse = |why: String| RunError::Resume { run, why };
     let mut conversation = Vec::new();
     for text in store.messages(run)? {
@@ -168,25 +225,14 @@ pub async fn resume<P: Provider + ?Sized>(
     if store.outcome(run)?.as_deref() == Some(RunOutcome::Done.as_str()) {
         return Err(refuse("it is done".to_owned()));
     }
-    let session = session(contract, policy)?;
-    let recorder = store.reopen(run);
-    let mut going_on = Run::new(contract, store, &session, &recorder);
-    for message in conversation {
-        going_on.take(message);
-    }
-    for call in going_on.unanswered() {
-        let text = "INTERRUPTED: this run was interrupted here. Whether the call took effect is not known: look before \
-                    you repeat it."
-            .to_owned();
-        going_on.keep(Message::Tool { call, text })?;
-    }
-    going_on.drive(provider, approver).await
+    Ok(conversation)
 }
 
 /// The session of a contract: the policy, with what the contract sets as its topmost layer.
-fn session(contract: &TaskContract, policy: &Policy) -> Result<Session, ExecError> {
+fn session(contract: &TaskContract, loaded: Loaded) -> Result<Session, ExecError> {
     let mut layer = Layer::new("contract");
-    let chosen = policy
+    let chosen = loaded
+        .policy
         .layers()
         .iter()
         .any(|layer| !layer.name.starts_with("builtin") && layer.settings.sandbox.is_some());
@@ -198,9 +244,9 @@ fn session(contract: &TaskContract, policy: &Policy) -> Result<Session, ExecErro
     layer.settings.limits.exec_timeout_ms = contract
         .exec_timeout
         .and_then(|time| NonZeroU64::new(u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1)));
-    let policy = policy.clone().with_layer(layer);
+    let policy = loaded.policy.with_layer(layer);
     let settings = policy.settings();
-    Session::new(&contract.root, Loaded { policy, settings, origins: Vec::new() })
+    Session::new(&contract.root, Loaded { policy, settings, origins: loaded.origins })
 }
 
 /// One run while it goes on.
@@ -332,15 +378,16 @@ impl<'r> Run<'r> {
             if self.steps >= self.contract.max_steps {
                 return Ok(RunOutcome::OutOfSteps);
             }
-            let answered =
-                tokio::time::timeout_at(self.deadline, provider.next(&self.conversation, TOOLS)).await;
-            let Ok(turn) = answered else { return Ok(RunOutcome::OutOfTime) };
-            let turn = turn?;
+            let turn = tokio::select! {
+                biased;
+                outcome = self.stopped() => return Ok(outcome),
+                turn = provider.next(&self.conversation, TOOLS) => turn?,
+            };
             self.keep(Message::Assistant(turn.clone()))?;
             self.contract.tell(&Event::Answer { step: self.steps, text: &turn.text });
             if !turn.calls.is_empty() {
-                if !self.call_all(&turn, toolbox, cancel).await? {
-                    return Ok(RunOutcome::OutOfTime);
+                if let Some(outcome) = self.call_all(&turn, toolbox, cancel).await? {
+                    return Ok(outcome);
                 }
                 continue;
             }
@@ -349,23 +396,46 @@ impl<'r> Run<'r> {
             if verified.passed {
                 return Ok(RunOutcome::Done);
             }
-            if Instant::now() >= self.deadline {
-                return Ok(RunOutcome::OutOfTime);
+            if let Some(outcome) = self.must_stop() {
+                return Ok(outcome);
             }
             self.keep(Message::User { text: verified.report })?;
         }
     }
 
-    /// Makes the calls of an answer, one after the other. `false` when the time was up.
+    /// Whether the run must end here.
+    fn must_stop(&self) -> Option<RunOutcome> {
+        if self.contract.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
+            return Some(RunOutcome::Cancelled);
+        }
+        (Instant::now() >= self.deadline).then_some(RunOutcome::OutOfTime)
+    }
+
+    /// Comes to an end when the run must: it was called off, or its time is up.
+    async fn stopped(&self) -> RunOutcome {
+        let called_off = async {
+            match &self.contract.cancel {
+                Some(token) => token.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = called_off => RunOutcome::Cancelled,
+            () = tokio::time::sleep_until(self.deadline) => RunOutcome::OutOfTime,
+        }
+    }
+
+    /// Makes the calls of an answer, one after the other, until the run must stop.
     async fn call_all(
         &mut self,
         turn: &Turn,
         toolbox: &Toolbox<'_>,
         cancel: &CancellationToken,
-    ) -> Result<bool, RunError> {
+    ) -> Result<Option<RunOutcome>, RunError> {
         for call in &turn.calls {
-            if Instant::now() >= self.deadline {
-                return Ok(false);
+            if let Some(outcome) = self.must_stop() {
+                return Ok(Some(outcome));
             }
             self.contract.tell(&Event::ToolCall {
                 step: self.steps,
@@ -375,12 +445,12 @@ impl<'r> Run<'r> {
             let mut calling = std::pin::pin!(toolbox.call(&call.name, &call.arguments));
             let reply = tokio::select! {
                 reply = &mut calling => Some(reply),
-                () = tokio::time::sleep_until(self.deadline) => {
+                _ = self.stopped() => {
                     cancel.cancel();
                     tokio::time::timeout(GRACE, calling).await.ok()
                 }
             };
-            let Some(reply) = reply else { return Ok(false) };
+            let Some(reply) = reply else { return Ok(self.must_stop()) };
             self.contract.tell(&Event::ToolReply {
                 step: self.steps,
                 name: &call.name,
@@ -389,7 +459,7 @@ impl<'r> Run<'r> {
             });
             self.keep(Message::Tool { call: call.id.clone(), text: reply.text })?;
         }
-        Ok(true)
+        Ok(None)
     }
 
     /// Refuses a run whose verification the policy does not allow, and records the refusal.
@@ -458,7 +528,7 @@ impl<'r> Run<'r> {
         let mut running = std::pin::pin!(self.session.run(&approved, options));
         let end = tokio::select! {
             end = &mut running => end,
-            () = tokio::time::sleep_until(self.deadline) => {
+            _ = self.stopped() => {
                 cancel.cancel();
                 running.await
             }

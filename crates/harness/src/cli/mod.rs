@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand.
 
+mod agent;
 mod approvals;
 mod check;
 mod classify;
@@ -35,6 +36,7 @@ enum Command {
     Explain(check::ExplainArgs),
     Run(run::RunArgs),
     Exec(run::ExecArgs),
+    Agent(agent::AgentArgs),
     Doctor(doctor::DoctorArgs),
     Hook(hook::HookArgs),
     AllowOnce(hook::AllowOnceArgs),
@@ -59,6 +61,7 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => check::explain(&args),
         Command::Run(args) => run::run(args),
         Command::Exec(args) => run::exec(args),
+        Command::Agent(args) => agent::agent(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         // Its exit codes are the agent's.
         Command::Hook(args) => return hook::hook(&args),

@@ -154,12 +154,12 @@ fn perform(args: &Common, timeout: Option<u64>, mut requests: Vec<Request>, keep
         Ok(recorder) => recorder,
         Err(error) => return super::fail(Exit::Failed, error),
     };
+    let recorder = recorder.keeping_questions(super::approvals::options(&args.decide, timeout));
     let way = Way {
         timeout,
         spill: args.spill.clone(),
         json: args.json,
         passthrough: args.passthrough,
-        options: Some(super::approvals::options(&args.decide, timeout)),
         stops: session.gate().settings().stop_at_first_failure == Some(true) && !keep_going,
     };
     // Contract P7, S17: the person at the terminal is asked; where there is none, the question is kept.
@@ -189,7 +189,7 @@ pub(crate) fn resume(store: &Store, session: &Session, pending: &Pending, json: 
     };
     let timeout =
         pending.options.get("timeout_ms").and_then(serde_json::Value::as_u64).map(Duration::from_millis);
-    let way = Way { timeout, spill: None, json, passthrough: false, options: None, stops: true };
+    let way = Way { timeout, spill: None, json, passthrough: false, stops: true };
     perform_by(session, &recorder, vec![pending.request.clone()], &way, &ApproveAll)
 }
 
@@ -199,8 +199,6 @@ struct Way {
     spill: Option<PathBuf>,
     json: bool,
     passthrough: bool,
-    /// What the command line set, to be stored with a question.
-    options: Option<serde_json::Value>,
     /// The first failure ends a list of commands.
     stops: bool,
 }
@@ -239,7 +237,11 @@ fn perform_by(
             let asked = request.clone();
             let reply = session.perform(request, options.clone(), approver, recorder).await;
             ended = wire::reply_kind(&reply);
-            keep_question(session, recorder, &asked, &reply, way);
+            if let Reply::ApprovalRequired { approval: Some(id), .. } = &reply {
+                anstream::eprintln!(
+                    "harness: stored as approval {id}: `harness approvals approve {id}`, then `harness approvals resume {id}`"
+                );
+            }
             let one = match show(way, session, &asked, &reply) {
                 Ok(()) => exit_of(&reply),
                 Err(failed) => failed,
@@ -257,18 +259,6 @@ fn perform_by(
         anstream::eprintln!("harness: the end of this run could not be recorded: {error}");
     }
     exit
-}
-
-/// Stores a question that nobody answered.
-fn keep_question(session: &Session, recorder: &RunRecorder<'_>, asked: &Request, reply: &Reply, way: &Way) {
-    if let (Reply::ApprovalRequired { decision, record }, Some(options)) = (reply, &way.options) {
-        match recorder.defer(*record, session, asked, decision, options) {
-            Ok(id) => anstream::eprintln!(
-                "harness: stored as approval {id}: `harness approvals approve {id}`, then `harness approvals resume {id}`"
-            ),
-            Err(error) => anstream::eprintln!("harness: the question could not be stored: {error}"),
-        }
-    }
 }
 
 /// Prints what became of one command.

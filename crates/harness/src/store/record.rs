@@ -4,7 +4,7 @@ use super::{Store, StoreError, link, now};
 use crate::approve::Answer;
 use crate::gate::{Action, Decision, DecisionCode, Request};
 use crate::present::not_started;
-use crate::session::{RecordError, RecordId, Recorder};
+use crate::session::{RecordError, RecordId, Recorder, Session};
 use cmdgate_classifier::Verdict;
 use cmdgate_executor::{Backend, ExecError, Finished, Outcome};
 use rusqlite::{Transaction, named_params, params};
@@ -30,6 +30,8 @@ pub struct RunInfo {
 pub struct RunRecorder<'s> {
     pub(super) store: &'s Store,
     pub(super) run: i64,
+    /// What is stored with a question that nobody answers; none where questions are not kept.
+    pub(super) questions: Option<Value>,
 }
 
 impl Store {
@@ -56,16 +58,24 @@ impl Store {
             link(transaction, "runs", run)?;
             Ok(run)
         })?;
-        Ok(RunRecorder { store: self, run })
+        Ok(RunRecorder { store: self, run, questions: None })
     }
 
     /// Goes on writing a run that was begun before.
     pub fn reopen(&self, run: i64) -> RunRecorder<'_> {
-        RunRecorder { store: self, run }
+        RunRecorder { store: self, run, questions: None }
     }
 }
 
 impl RunRecorder<'_> {
+    /// The same, keeping the questions about commands that nobody answers, so that another process can answer and
+    /// resume them: with `options`, what the command line set.
+    #[must_use]
+    pub fn keeping_questions(mut self, options: Value) -> Self {
+        self.questions = Some(options);
+        self
+    }
+
     /// The run's number.
     pub fn run(&self) -> i64 {
         self.run
@@ -211,6 +221,22 @@ impl Recorder for RunRecorder<'_> {
         self.store
             .write(|transaction| self.policy_event(transaction, record.0, request, decision, &event))?;
         Ok(())
+    }
+
+    fn deferred(
+        &self,
+        record: RecordId,
+        session: &Session,
+        request: &Request,
+        decision: &Decision,
+    ) -> Result<Option<i64>, RecordError> {
+        match (&self.questions, &request.action) {
+            (Some(options), Action::Shell(_) | Action::Exec(_)) => {
+                Ok(Some(self.defer(record, session, request, decision, options)?))
+            }
+            // What a file tool was to write is not stored, so there would be nothing to resume.
+            (Some(_), Action::Read(_) | Action::Write(_)) | (None, _) => Ok(None),
+        }
     }
 
     fn ended(

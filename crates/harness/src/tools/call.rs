@@ -325,7 +325,11 @@ fn refused(reply: &Reply) -> ToolReply {
     match reply {
         Reply::Refused(decision) | Reply::ApprovalRequired { decision, .. } => {
             let code = decision.code.map_or("PERMISSION_DENIED", DecisionCode::as_str);
-            ToolReply::failed(code, format!("{code}: {}{}", decision.reason, decided_by(decision)))
+            let mut text = format!("{code}: {}{}", decision.reason, decided_by(decision));
+            if let Reply::ApprovalRequired { approval: Some(id), .. } = reply {
+                let _ = write!(text, "; a person can answer it later, as approval {id}: go on without it");
+            }
+            ToolReply::failed(code, text)
         }
         Reply::Failed(error) => ToolReply::failed("EXECUTION_ERROR", format!("EXECUTION_ERROR: {error}")),
         Reply::NotRecorded(error) => {
