@@ -12,6 +12,7 @@ pub mod hook;
 pub mod import;
 pub mod init;
 pub mod install;
+pub mod io_harness;
 pub mod present;
 mod provide;
 pub mod redact;
@@ -32,3 +33,6 @@ pub use agent::{
 pub use approve::{ApproveAll, Approver, DenyAll};
 pub use cmdgate_policy::{Act, Effect, Policy};
 pub use store::Store;
+
+/// What a function of this crate gives that can fail as a run can.
+pub type Result<T, E = RunError> = std::result::Result<T, E>;
