@@ -651,7 +651,23 @@ impl<'s> Walk<'_, 's> {
                 continue;
             }
             match token.text {
-                "recurse" | "combinations" => {
+                "combinations" => return token.endless("may stand for more combinations than ever end"),
+                "gsub" | "sub" => {
+                    let arguments = self.parameters(at + 1);
+                    let mut parts = arguments.split(|token| token.is(";"));
+                    let (regex, _, flags) = (parts.next(), parts.next(), parts.next());
+                    let advances = matches!(regex, Some([regex]) if regex.kind == Kind::Text
+                        && super::regex::always_consumes(regex.text));
+                    let plain_flags = match flags {
+                        None => true,
+                        Some([flags]) => flags.kind == Kind::Text && !flags.text.contains('x'),
+                        Some(_) => false,
+                    };
+                    if (token.text == "gsub" || flags.is_some()) && !(advances && plain_flags) {
+                        return token.endless("goes on for ever in jq 1.6 where the pattern matches nothing");
+                    }
+                }
+                "recurse" => {
                     let arguments = self.parameters(at + 1);
                     let called = self.get(at + 1).is_some_and(|next| next.is("("));
                     if called && !goes_down(arguments) {

@@ -3,5 +3,6 @@
 pub(crate) mod awk;
 pub(crate) mod find;
 pub(crate) mod jq;
+pub(crate) mod regex;
 pub(crate) mod sed;
 pub(crate) mod test;
