@@ -210,6 +210,10 @@ impl<'j, 'a> Walk<'_, 'j, 'a> {
             self.reader.report(Code::TooLarge, predicate, Some(flag.name()), why);
             return;
         }
+        if let Some(program) = command.first().filter(|program| program.literal() == Some("sleep")) {
+            let why = "would wait anew for every file that is found";
+            self.reader.report(Code::Endless, program.span, Some(flag.name()), why);
+        }
         let here = Arg::exact(".", predicate);
         let mut starts = self.starts.clone();
         if starts.is_empty() {
