@@ -22,6 +22,7 @@ extern crate alloc;
 
 mod arg;
 mod argv;
+mod arithmetic;
 pub mod commands;
 mod condition;
 mod effect;

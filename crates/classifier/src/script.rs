@@ -132,6 +132,8 @@ pub(crate) struct Judge<'a> {
     variables: Vec<Variable<'a>>,
     /// Whether patterns in words are expanded here; in assignments, `case` and `[[` they are not.
     expands: bool,
+    /// Whether this shell may have skipped the rest of a line: an arithmetic expansion that fails does that.
+    may_skip: bool,
 }
 
 impl<'a> Judge<'a> {
@@ -145,6 +147,7 @@ impl<'a> Judge<'a> {
             places: Places::START,
             variables: Vec::new(),
             expands: true,
+            may_skip: false,
         };
         if judge.project.place("", ".") == Place::Outside {
             judge.report(
@@ -351,7 +354,8 @@ impl<'a> Judge<'a> {
                     opaque = true;
                     splits |= !quoted;
                 }
-                Part::Arithmetic { quoted, .. } => {
+                Part::Arithmetic { text: expression, quoted } => {
+                    self.may_skip |= !crate::arithmetic::succeeds(expression);
                     known.get_or_insert(text.len());
                     opaque = true;
                     splits |= !quoted;
@@ -403,9 +407,11 @@ impl<'a> Judge<'a> {
     fn in_subshell<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
         let places = self.places;
         let variables = self.variables.len();
+        let may_skip = self.may_skip;
         let result = walk(self);
         self.places = places;
         self.variables.truncate(variables);
+        self.may_skip = may_skip;
         result
     }
 
@@ -432,6 +438,8 @@ impl<'a> Judge<'a> {
         let mut failed = Places::NOWHERE;
         let mut prints = Prints::Anything;
         let variables = self.variables.len();
+        // Whether everything so far in this chain set variables and nothing else.
+        let mut only_assigned = false;
         for item in &list.items {
             let span = item.pipeline.span;
             match item.connector {
@@ -461,11 +469,11 @@ impl<'a> Judge<'a> {
             let assigned_alone = self.variables.len() > known;
             if assigned_alone && may_be_skipped {
                 // `x=1 && y=2` always runs both; anything else may leave the variable unset.
-                let always = item.connector == Connector::And && list.items.iter().all(is_assignment_item);
-                if !always {
+                if item.connector != Connector::And || !only_assigned {
                     self.variables.truncate(known);
                 }
             }
+            only_assigned = is_assignment_item(item) && (!may_be_skipped || only_assigned);
             let mut kept = succeeded;
             let (on_success, on_failure) =
                 if item.pipeline.negated { (before, self.places) } else { (self.places, before) };
@@ -522,6 +530,7 @@ impl<'a> Judge<'a> {
 
     fn compound(&mut self, compound: &Compound<'a>, inherited: Inherited) {
         let fed = self.redirects(&compound.redirects);
+        let known = self.variables.len();
         let inherited = Inherited { input_ends: inherited.input_ends || fed, upstream: Prints::Anything };
         match &compound.kind {
             CompoundKind::Subshell(list) => {
@@ -588,6 +597,10 @@ impl<'a> Judge<'a> {
                 crate::value::test::conditional(self, &args, compound.span);
             }
         }
+        if !compound.redirects.is_empty() {
+            // A redirection that fails leaves out all of it.
+            self.variables.truncate(known);
+        }
     }
 
     fn for_loop(
@@ -645,8 +658,12 @@ impl<'a> Judge<'a> {
     fn segment(&mut self, segment: &Segment<'a>, inherited: Inherited) -> Prints {
         let fed = self.redirects(&segment.redirects);
         if segment.words.is_empty() {
+            let known = self.variables.len();
             for assignment in &segment.assignments {
                 self.assign(assignment);
+            }
+            if !segment.redirects.is_empty() {
+                self.variables.truncate(known);
             }
             if self.grammar == Grammar::Pipeline && !segment.assignments.is_empty() {
                 self.report(
@@ -768,7 +785,7 @@ impl<'a> Judge<'a> {
         }
         let mut args = Vec::with_capacity(1);
         self.unexpanded(&assignment.value, &mut args);
-        if let Some(mut value) = args.pop() {
+        if let Some(mut value) = args.pop().filter(|_| !self.may_skip) {
             match &mut value.shape {
                 // An assignment neither splits nor expands patterns: what looks like one in its text expands at its use. A
                 // pattern can only come from a loop's variable (`x="$f"`), where it stands for one name.
@@ -1021,9 +1038,14 @@ fn is_harmless_assignment(assignment: &Assignment<'_>) -> bool {
     }
 }
 
+/// Whether it only sets variables, and cannot fail.
 fn is_assignment_item(item: &cmdgate_lexer::ListItem<'_>) -> bool {
+    let fixed = |assignment: &Assignment<'_>| {
+        assignment.value.parts().iter().all(|part| !matches!(part, Part::Substitution { .. }))
+    };
     matches!(item.pipeline.stages.as_slice(),
-        [Command::Simple(segment)] if segment.words.is_empty() && segment.redirects.is_empty())
+        [Command::Simple(segment)] if segment.words.is_empty() && segment.redirects.is_empty()
+            && !item.pipeline.negated && segment.assignments.iter().all(fixed))
 }
 
 /// Whether a `while` or `until` loop with this condition never runs its body.
