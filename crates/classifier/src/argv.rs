@@ -3,7 +3,7 @@
 use crate::arg::{Arg, Shape};
 use crate::condition::Condition;
 use crate::finding::{Code, Row};
-use crate::pieces::{Script, script_span};
+use crate::pieces::Script;
 use crate::script::Judge;
 use crate::spec::{CommandSpec, Flag, FlagEffect, Operands, Prints, Role, Rule, Stance, Tweak, Value};
 use alloc::borrow::Cow;
@@ -650,7 +650,7 @@ impl<'j, 'a> Reader<'j, 'a> {
                 }
                 Some(text) => {
                     if let Err(issue) = check(text) {
-                        self.report(issue.code, script_span(arg, &issue), flag, issue.why);
+                        self.report_script(arg, &issue, flag);
                     }
                 }
             },

@@ -16,7 +16,8 @@ pub(crate) struct Script<'a> {
 impl<'a> Reader<'_, 'a> {
     /// Reports what is wrong with a script.
     pub(crate) fn report_script(&mut self, arg: &Arg<'a>, issue: &ScriptIssue, flag: Option<&'static str>) {
-        self.report(issue.code, script_span(arg, issue), flag, issue.why);
+        let span = script_span(self.judge.source_at(arg.span), arg, issue);
+        self.report(issue.code, span, flag, issue.why);
     }
 
     /// Checks a script that was given in pieces.
@@ -47,7 +48,7 @@ impl<'a> Reader<'_, 'a> {
                     end: issue.end.min(end).saturating_sub(start),
                     ..issue
                 };
-                span = script_span(piece, &within);
+                span = script_span(self.judge.source_at(piece.span), piece, &within);
                 break;
             }
             start = end + 1;
@@ -58,18 +59,18 @@ impl<'a> Reader<'_, 'a> {
 
 /// The span of an issue inside a script argument: exact when the argument is its own source text, with or without a
 /// pair of quotes around it; else the whole argument.
-pub(crate) fn script_span(arg: &Arg<'_>, issue: &ScriptIssue) -> Span {
-    let extra = arg.span.len().saturating_sub(arg.text.len());
-    let before = match extra {
-        0 => 0,
-        2 => 1,
-        _ => return arg.span,
+fn script_span(source: Option<&str>, arg: &Arg<'_>, issue: &ScriptIssue) -> Span {
+    let text = arg.text.as_ref();
+    let before = match source {
+        Some(source) if source == text => 0,
+        Some(source) if source.get(1..source.len().saturating_sub(1)) == Some(text) => 1,
+        Some(_) => return arg.span,
+        // Arguments without a command line: their spans are those of their texts.
+        None => 0,
     };
     let at = |offset: usize| {
-        u32::try_from(offset.min(arg.text.len()))
-            .unwrap_or(0)
-            .saturating_add(arg.span.start)
-            .saturating_add(before)
+        u32::try_from(offset).unwrap_or(0).saturating_add(arg.span.start).saturating_add(before)
     };
-    Span::new(at(issue.start), at(issue.end.max(issue.start)))
+    let start = text.floor_char_boundary(issue.start);
+    Span::new(at(start), at(text.ceil_char_boundary(issue.end.max(start))))
 }

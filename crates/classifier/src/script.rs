@@ -177,6 +177,11 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// The text of the command line there; none where there is no command line.
+    pub(crate) fn source_at(&self, span: Span) -> Option<&'a str> {
+        self.source.get(span.range())
+    }
+
     pub(crate) fn need(&mut self, conditions: Conditions) {
         self.out.conditions = self.out.conditions.union(conditions);
     }
