@@ -138,41 +138,51 @@ fn low_and_median(mut times: Vec<Duration>) -> [Duration; 2] {
     [times.len() / 10, times.len() / 2].map(|index| times.get(index).copied().unwrap_or_default())
 }
 
-/// Takes turns and prints medians.
-fn paired() {
-    const ROUNDS: usize = 200;
-    let mut times: [Vec<Duration>; 6] = Default::default();
-    let actions: [&dyn Fn(); 6] = [
-        &|| bare("true"),
-        &bare_line,
-        &|| executor_run(Sandbox::workspace_write()),
-        &|| executor_run(Sandbox::read_only()),
-        &tokio_output,
-        &|| executor_run(Sandbox::danger_full_access()),
-    ];
-    for _ in 0..ROUNDS {
-        for (action, times) in actions.iter().zip(&mut times) {
+type Action = (&'static str, fn());
+
+/// Takes turns, and prints the times of each action beside those of the one that it is compared with.
+fn take_turns(title: &str, rounds: usize, actions: &[(Action, usize)]) {
+    let mut times: Vec<Vec<Duration>> = vec![Vec::new(); actions.len()];
+    for _ in 0..rounds {
+        for (((_, action), _), times) in actions.iter().zip(&mut times) {
             plan_again();
             let start = Instant::now();
             action();
             times.push(start.elapsed());
         }
     }
-    let [bare, line, write, read, plain, danger] = times.map(low_and_median);
-    let show = |name: &str, times: [Duration; 2], beside: [Duration; 2]| {
+    let times: Vec<[Duration; 2]> = times.into_iter().map(low_and_median).collect();
+    println!("{title:<30} {:>17}   {:>17}", "10th percentile", "median");
+    for (((name, _), beside), own) in actions.iter().zip(&times) {
         let [low, median] = [0, 1].map(|index: usize| {
-            let (Some(time), Some(beside)) = (times.get(index), beside.get(index)) else { return (0.0, 0.0) };
+            let (Some(time), Some(beside)) =
+                (own.get(index), times.get(*beside).and_then(|row| row.get(index)))
+            else {
+                return (0.0, 0.0);
+            };
             (time.as_secs_f64() * 1000.0, time.as_secs_f64() / beside.as_secs_f64())
         });
         println!("{name:<30} {:>7.2} ms ({:.2})   {:>7.2} ms ({:.2})", low.0, low.1, median.0, median.1);
-    };
-    println!("{:<30} {:>17}   {:>17}", "", "10th percentile", "median");
-    show("bare true", bare, bare);
-    show("bwrap, the line it builds", line, line);
-    show("executor, workspace_write", write, line);
-    show("executor, read_only", read, line);
-    show("tokio::process output()", plain, plain);
-    show("executor, danger_full_access", danger, plain);
+    }
+}
+
+/// Takes turns and prints medians.
+fn paired() {
+    let plain: Action = ("tokio::process output()", tokio_output);
+    let danger: Action = ("executor, danger_full_access", || executor_run(Sandbox::danger_full_access()));
+    take_turns("without a sandbox", 400, &[(("bare true", || bare("true")), 0), (plain, 1), (danger, 1)]);
+    // What fork(2) would have to copy.
+    let ballast = vec![1_u8; 200 << 20];
+    take_turns("in a process of 200 MiB", 200, &[(plain, 0), (danger, 0)]);
+    drop(std::hint::black_box(ballast));
+    let bwrap: [(Action, usize); 3] = [
+        (("bwrap, the line it builds", bare_line), 0),
+        (("executor, workspace_write", || executor_run(Sandbox::workspace_write())), 0),
+        (("executor, read_only", || executor_run(Sandbox::read_only())), 0),
+    ];
+    take_turns("in a sandbox", 200, &bwrap);
+    // bubblewrap's first processes are orphans. The executor adopts orphans, and those of `bare_line` are not its own.
+    take_turns("with 200 foreign orphans", 200, &[(plain, 0), (danger, 0)]);
 }
 
 fn main() {

@@ -37,6 +37,8 @@ pub(crate) struct Core {
     pub(crate) homes: Vec<PathBuf>,
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "bubblewrap is for Linux"))]
     pub(crate) bwrap: Option<PathBuf>,
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "bubblewrap is for Linux"))]
+    pub(crate) kept: Option<PathBuf>,
     session: Mutex<Option<Arc<Session>>>,
 }
 
@@ -61,6 +63,7 @@ pub struct ExecutorBuilder {
     root: PathBuf,
     settings: Settings,
     bwrap: Option<PathBuf>,
+    kept: Option<PathBuf>,
     homes: Option<Vec<PathBuf>>,
 }
 
@@ -83,6 +86,7 @@ impl Executor {
                 cancel: None,
             },
             bwrap: None,
+            kept: None,
             homes: None,
         }
     }
@@ -174,6 +178,18 @@ impl ExecutorBuilder {
         self
     }
 
+    /// Keeps in this directory that the sandbox holds, for other processes of the same user: each would otherwise find out
+    /// by itself, which takes longer than a short command. Default: nothing is kept.
+    ///
+    /// The directory must be absolute, and for this alone; it is made when missing, and must belong to the user and be
+    /// closed to everybody else. It is not used for a run that may write there, and is protected from such runs
+    /// ([`Sandbox::protected`]). An answer counts for a day and for exactly the same programs, kernel, boot, user and
+    /// namespaces. Linux only; elsewhere it does nothing.
+    pub fn keep_preflight(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.kept = Some(directory.into());
+        self
+    }
+
     /// Checks the root and makes the executor. Starts nothing: whether the sandbox can be had is found out by
     /// the first job, or by [`crate::probe`].
     pub fn build(self) -> Result<Executor, ExecError> {
@@ -194,7 +210,14 @@ impl ExecutorBuilder {
         }
         let root_as_given = std::path::absolute(&self.root).unwrap_or_else(|_| root.clone());
         let homes = self.homes.unwrap_or_else(homes);
-        let core = Core { root, root_as_given, homes, bwrap: self.bwrap, session: Mutex::new(None) };
+        let core = Core {
+            root,
+            root_as_given,
+            homes,
+            bwrap: self.bwrap,
+            kept: self.kept.filter(|directory| directory.is_absolute() && directory.to_str().is_some()),
+            session: Mutex::new(None),
+        };
         Ok(Executor {
             shared: Arc::new(Shared {
                 core: Arc::new(core),

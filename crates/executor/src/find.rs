@@ -17,6 +17,8 @@ pub(crate) struct Binary {
     device: u64,
     inode: u64,
     modified: (i64, i64),
+    /// When its content, owner or mode was last changed, which nobody can set at will (inode(7)).
+    changed: (i64, i64),
     size: u64,
 }
 
@@ -83,6 +85,7 @@ fn vet(path: &Path, untrusted: &[PathBuf]) -> Result<Binary, String> {
         device: metadata.dev(),
         inode: metadata.ino(),
         modified: (metadata.mtime(), metadata.mtime_nsec()),
+        changed: (metadata.ctime(), metadata.ctime_nsec()),
         size: metadata.size(),
         path: real,
     })

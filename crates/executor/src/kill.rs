@@ -172,13 +172,12 @@ impl Tree {
             return true;
         }
         let Some(children) = self.strangers() else { return false };
-        let lives = |&child: &i32| !process::has_ended(child) && self.mark.is_on(child);
-        if children.iter().any(lives) {
+        if children.iter().any(|&child| !process::has_ended(child) && self.mark.is_on(child)) {
             return false;
         }
         // What a child left behind when it ended, after the list was read, has come to the end of the list.
         let Some(again) = self.strangers() else { return false };
-        if !again.iter().all(|child| children.contains(child)) {
+        if !again.is_subset(&children) {
             return false;
         }
         reap_orphans(&again, &|orphan| self.mark.is_on(orphan));
@@ -187,10 +186,10 @@ impl Tree {
 
     /// The children of this process that it has not started through this crate: orphans of this tree and of others, and
     /// what the program around has started. `None` where they cannot be listed.
-    fn strangers(&self) -> Option<Vec<i32>> {
+    fn strangers(&self) -> Option<BTreeSet<i32>> {
         let leader = self.leader.filter(|_| !self.leader_gone);
-        let mut children = process::own_children()?;
-        children.retain(|&child| Some(child) != leader && !process::started_here(child));
+        let mut children = process::children_from_elsewhere()?;
+        children.retain(|&child| Some(child) != leader);
         Some(children)
     }
 
@@ -231,7 +230,7 @@ impl Tree {
 }
 
 /// Takes those children out of the process table that have ended and belong to a tree.
-fn reap_orphans(strangers: &[i32], ours: &dyn Fn(i32) -> bool) {
+fn reap_orphans(strangers: &BTreeSet<i32>, ours: &dyn Fn(i32) -> bool) {
     /// Children that have ended and belong to no run: whoever started them has not waited for them yet. They are not
     /// looked at each time. Should a number be given anew, the worst is an entry that stays in the process table.
     static FOREIGN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());

@@ -73,6 +73,8 @@ impl FsView for HostView {
     }
 
     fn real(&self, path: &Path) -> Option<PathBuf> {
+        // Most of what a plan asks for is missing, and one look is cheaper than following the whole path.
+        fs::symlink_metadata(path).ok()?;
         fs::canonicalize(path).ok()
     }
 

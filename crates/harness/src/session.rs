@@ -191,6 +191,16 @@ impl Session {
         Ok(Self { gate, executor, remembered, overlay: RwLock::new(None) })
     }
 
+    /// Keeps what the sandbox's preflight finds in this directory of the user, for the next process.
+    ///
+    /// # Errors
+    ///
+    /// When the root cannot be used any more.
+    pub fn keep_preflight(mut self, directory: &Path) -> Result<Self, ExecError> {
+        self.executor = Executor::builder(self.gate.root()).keep_preflight(directory).build()?;
+        Ok(self)
+    }
+
     /// The gate.
     pub fn gate(&self) -> &Gate {
         &self.gate
@@ -399,14 +409,18 @@ impl Session {
         } else {
             environment(settings, matches!(approved.request().action, Action::Exec(_)))
         };
+        let limit = options.timeout.unwrap_or(timeout);
+        // A control group takes as long as a short command to make, and bounds the processes of root, which nothing else
+        // does: for what may run long.
+        let group = limit.min(ceiling) > SHELL_CEILING && !options.in_place;
         let job = match options.timeout {
             None if options.in_place => job,
-            limit => job.timeout(limit.unwrap_or(timeout)).ceiling(ceiling),
+            Some(_) | None => job.timeout(limit).ceiling(ceiling),
         };
         let mut job = job
             .workdir(approved.workdir())
             .sandbox(self.sandbox(approved, options.confined))
-            .limits(kernel_limits(settings))
+            .limits(Limits { group, ..kernel_limits(settings) })
             .environment(base)
             .output(OutputMode {
                 keep,

@@ -9,7 +9,7 @@ use crate::error::ExecError;
 use crate::executor::Core;
 use crate::find;
 use crate::limits::Limits;
-use crate::preflight;
+use crate::preflight::{self, Question, kept};
 use crate::sandbox::remedy::{self, Facts};
 use crate::sandbox::{Rung, seccomp};
 
@@ -68,7 +68,11 @@ pub(crate) async fn report(core: &Core, floor: Rung) -> Report {
     let mut rung = None;
     if let Ok(binary) = &found {
         let ready = match core.session() {
-            Ok(session) => preflight::anew(binary, floor, &session, &core.homes).await,
+            Ok(session) => {
+                let kept = kept::usable(core.kept.as_deref(), std::slice::from_ref(&core.root));
+                let question = Question { binary, floor, session: &session, homes: &core.homes, kept };
+                preflight::anew(question).await
+            }
             Err(error) => Err(error),
         };
         match ready {

@@ -7,7 +7,7 @@
 
 mod start;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -138,14 +138,9 @@ fn forget(pid: u32) {
     }
 }
 
-/// Whether a process was started here and has not been waited for: not an orphan that was handed to us.
-pub(crate) fn started_here(pid: i32) -> bool {
-    registry().contains(&pid)
-}
-
-/// The children of this process, whichever thread started them; `None` where the kernel does not list them
-/// (proc_tid_children(5)).
-pub(crate) fn own_children() -> Option<Vec<i32>> {
+/// The children of this process that were not started here, but by the program around or handed on as orphans; `None`
+/// where the kernel does not list them (proc_tid_children(5)).
+pub(crate) fn children_from_elsewhere() -> Option<BTreeSet<i32>> {
     let mut list = Vec::with_capacity(4096);
     for task in std::fs::read_dir("/proc/self/task").ok()?.filter_map(Result::ok) {
         // Read through an adapter, which does not ask the file for its size: that costs as much as reading it.
@@ -160,7 +155,13 @@ pub(crate) fn own_children() -> Option<Vec<i32>> {
         }
     }
     let list = std::str::from_utf8(&list).ok()?;
-    Some(list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
+    let started = registry();
+    Some(
+        list.split_ascii_whitespace()
+            .filter_map(|pid| pid.parse().ok())
+            .filter(|pid| !started.contains(pid))
+            .collect(),
+    )
 }
 
 /// Whether this process has no child at all, neither living nor ended.

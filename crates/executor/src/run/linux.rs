@@ -20,7 +20,7 @@ use crate::outcome::{
 };
 use crate::output::Keep;
 use crate::plan::{Access, Operation, Plan};
-use crate::preflight::{self, Ready};
+use crate::preflight::{self, Question, Ready, kept};
 use crate::process::{self, Hold, Launch};
 use crate::proxy::{self, Proxy, Serving};
 use crate::pty::{self, Pty};
@@ -36,30 +36,36 @@ use crate::supervise::{self, Control, End, Ended, Output};
 const ATTEMPTS: usize = 8;
 
 impl Prepared {
-    /// Finds the sandbox and shows that it holds; the answer is remembered.
-    async fn ready(&self, session: &Session) -> Result<Ready, ExecError> {
+    /// Finds the sandbox and shows that it holds; the answer is remembered. `anew` forgets what was.
+    async fn ready(&self, session: &Session, anew: bool) -> Result<Ready, ExecError> {
         let mut untrusted = vec![self.core.root.clone(), session.tmp()];
         untrusted.extend(extra_roots(&self.settings)?);
         let binary = find::bwrap(self.core.bwrap.as_deref(), &search_path(), &untrusted).map_err(|text| {
             let remedy = remedy::install(&Facts::gather(Path::new("/usr/bin/bwrap")));
             ExecError::SandboxUnavailable { stage: Stage::Find, text, remedy }
         })?;
-        let floor = self.settings.sandbox.lowest_rung;
-        preflight::ready(&binary, floor, session, &self.core.homes).await
+        let question = Question {
+            binary: &binary,
+            floor: self.settings.sandbox.lowest_rung,
+            session,
+            homes: &self.core.homes,
+            kept: kept::usable(self.core.kept.as_deref(), &untrusted),
+        };
+        if anew { preflight::anew(question).await } else { preflight::ready(question).await }
     }
 
     /// Refuses what would be refused anyway, before anything is started.
     pub(crate) async fn check(&self) -> Result<(), ExecError> {
         self.proxy()?;
         if bwrap::confines(self.settings.sandbox.mode) {
-            self.ready(&*self.core.session()?).await?;
+            self.ready(&*self.core.session()?, false).await?;
         }
         Ok(())
     }
 
     pub(super) async fn run_confined(self, control: &Control) -> Result<Finished, ExecError> {
         let session = self.core.session()?;
-        let ready = self.ready(&session).await?;
+        let mut ready = self.ready(&session, false).await?;
         let mut fleeting = Vec::new();
         let mut attempt = self.attempt(&session, &ready, &fleeting, control).await?;
         // Between the plan and the mounts a file may go away (a socket of another program, a lock file). Nothing
@@ -68,6 +74,10 @@ impl Prepared {
             let Outcome::SandboxFailed { stage: Stage::SetUp, text, .. } = &attempt.outcome else { break };
             fleeting.extend(vanished(text));
             self.captures.reset(&self.settings.output);
+            if ready.recalled {
+                // What another process found does not hold for this one.
+                ready = self.ready(&session, true).await?;
+            }
             attempt = self.attempt(&session, &ready, &fleeting, control).await?;
         }
         Ok(self.concluded(attempt))

@@ -51,8 +51,15 @@ pub(crate) struct Prepared {
 }
 
 /// Checks everything that can be checked without starting anything.
-pub(crate) fn prepare(core: Arc<Core>, command: Command, settings: Settings) -> Result<Prepared, ExecError> {
+pub(crate) fn prepare(
+    core: Arc<Core>,
+    command: Command,
+    mut settings: Settings,
+) -> Result<Prepared, ExecError> {
     check_command(&command)?;
+    if let Some(kept) = core.kept.as_deref().and_then(Path::to_str) {
+        settings.sandbox.protected = settings.sandbox.protected.with(kept);
+    }
     let writable = extra_roots(&settings)?;
     let workdir = workdir(&core, &settings, &writable)?;
     let mut untrusted = vec![core.root.clone()];

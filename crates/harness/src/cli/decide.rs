@@ -109,7 +109,12 @@ impl DecideArgs {
     pub(crate) fn session(&self, timeout_ms: Option<NonZeroU64>) -> Result<Session, Exit> {
         let root = self.root()?;
         let loaded = self.load(&root, timeout_ms)?;
-        Session::new(&root, loaded).map_err(|error| super::fail(Exit::Failed, error))
+        let session = Session::new(&root, loaded);
+        let session = match UserDirs::from_environment().state {
+            Some(state) => session.and_then(|session| session.keep_preflight(&state.join("preflight"))),
+            None => session,
+        };
+        session.map_err(|error| super::fail(Exit::Failed, error))
     }
 
     /// The working directory: the one named, or the current one when it lies inside the root.

@@ -2,8 +2,11 @@
 //! canary inside.
 //!
 //! The canary must be able to write what it may, must fail to write what it may not, and looks at itself:
-//! capabilities, filters, process number, interfaces, and every mount that can be written. The answer is kept
-//! per binary (device, inode, size, time of change) and rung.
+//! capabilities, filters, process number, interfaces, and every mount that can be written. The answer is remembered
+//! per binary (device, inode, size, times of change) and rung for as long as this process lives, and [`kept`] for the
+//! next one where the caller says where.
+
+pub(crate) mod kept;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -27,6 +30,7 @@ use crate::sandbox::{PrivateTmp, Rung, Sandbox, seccomp};
 use crate::session::Session;
 use crate::supervise::{self, Captures, Control, End, Output};
 use crate::view::HostView;
+use kept::Situation;
 
 /// A bubblewrap that has been shown to hold.
 #[derive(Debug, Clone)]
@@ -34,6 +38,27 @@ pub(crate) struct Ready {
     pub(crate) binary: Binary,
     pub(crate) version: String,
     pub(crate) features: Features,
+    /// Whether another process has shown it.
+    pub(crate) recalled: bool,
+}
+
+/// What is asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Question<'a> {
+    pub(crate) binary: &'a Binary,
+    /// Nothing below it will do.
+    pub(crate) floor: Rung,
+    pub(crate) session: &'a Session,
+    pub(crate) homes: &'a [PathBuf],
+    /// Where answers are kept for other processes.
+    pub(crate) kept: Option<&'a Path>,
+}
+
+impl Question<'_> {
+    /// Where the answer is kept, and under which circumstances it counts.
+    fn keeping(&self) -> Option<(&Path, Situation)> {
+        Some((self.kept?, Situation::gather(self.binary, self.homes)?))
+    }
 }
 
 /// Longer than any healthy machine needs, so that a loaded one does not fail.
@@ -46,40 +71,39 @@ fn known() -> &'static Known {
     KNOWN.get_or_init(Known::default)
 }
 
-/// Finds the highest rung that holds, not below `floor`, and remembers it.
-pub(crate) async fn ready(
-    binary: &Binary,
-    floor: Rung,
-    session: &Session,
-    homes: &[PathBuf],
-) -> Result<Ready, ExecError> {
+/// Finds the highest rung that holds, not below the floor, and remembers it.
+pub(crate) async fn ready(question: Question<'_>) -> Result<Ready, ExecError> {
     // Held throughout, so that twenty-four commands at once make one canary.
     let mut known = known().lock().await;
-    if let Some(ready) = known.get(binary).filter(|ready| ready.features.rung >= floor) {
+    if let Some(ready) = known.get(question.binary).filter(|ready| ready.features.rung >= question.floor) {
         return Ok(ready.clone());
     }
-    let ready = examine(binary, floor, session, homes).await?;
-    known.insert(binary.clone(), ready.clone());
+    let keeping = question.keeping();
+    let recalled =
+        keeping.as_ref().and_then(|(place, situation)| kept::recall(place, situation, question.binary));
+    if let Some(ready) = recalled.filter(|ready| ready.features.rung >= question.floor) {
+        known.insert(question.binary.clone(), ready.clone());
+        return Ok(ready);
+    }
+    let ready = examine(question).await?;
+    if let Some((place, situation)) = &keeping {
+        kept::keep(place, situation, &ready);
+    }
+    known.insert(question.binary.clone(), ready.clone());
     Ok(ready)
 }
 
-/// The same, forgetting what was remembered.
-pub(crate) async fn anew(
-    binary: &Binary,
-    floor: Rung,
-    session: &Session,
-    homes: &[PathBuf],
-) -> Result<Ready, ExecError> {
-    known().lock().await.remove(binary);
-    ready(binary, floor, session, homes).await
+/// The same, forgetting what was remembered and kept.
+pub(crate) async fn anew(question: Question<'_>) -> Result<Ready, ExecError> {
+    known().lock().await.remove(question.binary);
+    if let Some((place, situation)) = question.keeping() {
+        kept::drop_kept(place, &situation);
+    }
+    ready(question).await
 }
 
-async fn examine(
-    binary: &Binary,
-    floor: Rung,
-    session: &Session,
-    homes: &[PathBuf],
-) -> Result<Ready, ExecError> {
+async fn examine(question: Question<'_>) -> Result<Ready, ExecError> {
+    let Question { binary, floor, session, homes, .. } = question;
     let facts = Facts::gather(&binary.path);
     let version = ask(binary, "--version").await?.trim().trim_start_matches("bubblewrap ").to_owned();
     let help = ask(binary, "--help").await?;
@@ -107,7 +131,7 @@ async fn examine(
             shown = canary(binary, features, session, homes, &facts).await;
         }
         match shown {
-            Ok(()) => return Ok(Ready { binary: binary.clone(), version, features }),
+            Ok(()) => return Ok(Ready { binary: binary.clone(), version, features, recalled: false }),
             // The canary having come up and shown a hole is not a reason to try with less.
             Err(error @ ExecError::SandboxUnavailable { stage: Stage::Canary, .. }) => return Err(error),
             Err(error) => first = Some(first.unwrap_or(error)),
