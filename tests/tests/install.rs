@@ -66,15 +66,42 @@ fn foreign_entries_stay_in_their_order() {
         before
     );
     assert_eq!(project.harness(["uninstall", "claude-code"]).code, 0);
-    let after: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-    assert_eq!(after, serde_json::from_str::<Value>(before).unwrap());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), before);
+    assert!(!project.home().join(".claude/settings.json.before-cmdgate").exists());
+}
+
+#[test]
+fn comments_stay_and_what_others_changed_meanwhile_stays() {
+    let project = Project::new();
+    let before = "{\n  // my model\n  \"model\": \"x\", /* fast */\n}\n";
+    project.write_beside("home/.gemini/settings.json", before);
+    let path = project.home().join(".gemini/settings.json");
+    assert_eq!(project.harness(["install", "gemini"]).code, 0);
+    let installed = std::fs::read_to_string(&path).unwrap();
+    assert!(installed.contains("// my model") && installed.contains("/* fast */"), "{installed}");
+    std::fs::write(&path, installed.replace("\"x\"", "\"y\"")).unwrap();
+    assert_eq!(project.harness(["uninstall", "gemini"]).code, 0);
+    let left = std::fs::read_to_string(&path).unwrap();
+    assert!(left.contains("\"y\"") && left.contains("// my model") && !left.contains("hook"), "{left}");
+}
+
+#[test]
+fn a_plugin_of_goose_has_a_manifest_and_goes_without_a_trace() {
+    let project = Project::new();
+    let plugin = project.home().join(".agents/plugins/cmdgate");
+    assert_eq!(project.harness(["install", "goose"]).code, 0);
+    let manifest = std::fs::read_to_string(plugin.join("plugin.json")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&manifest).unwrap()["name"], "cmdgate");
+    assert!(project.harness(["install", "goose"]).stdout.contains("nothing to change"));
+    assert_eq!(project.harness(["uninstall", "goose"]).code, 0);
+    assert!(!plugin.join("plugin.json").exists() && !plugin.join("hooks/hooks.json").exists());
 }
 
 #[test]
 fn files_that_cannot_be_changed_without_loss_are_left_alone() {
     let project = Project::new();
     for (agent, text) in [
-        ("claude-code", "{ // mine\n \"hooks\": {} }"),
+        ("claude-code", "{ // mine\n \"hooks\": { }, \"hooks\": {} }"),
         ("cursor", "{\"hooks\": []}"),
         ("gemini", "not json"),
         ("cline", "#!/bin/sh\necho mine\n"),

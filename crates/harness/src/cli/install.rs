@@ -2,11 +2,12 @@
 
 use crate::exit::Exit;
 use crate::hook::Agent;
-use crate::install::{Change, InstallError, Plan, Scope, backup_of};
+use crate::install::{Change, InstallError, Plan, Scope};
 
 /// Put this program in front of an agent's shell
 ///
-/// Foreign entries stay; a changed file is kept beside itself as `<name>.before-cmdgate`; doing it twice is doing it once.
+/// Foreign entries and comments stay; a changed file is kept beside itself as `<name>.before-cmdgate`; doing it twice is doing
+/// it once.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  harness install claude-code --dry-run\n  harness install codex --scope project --contain"
@@ -21,7 +22,12 @@ pub(crate) struct InstallArgs {
 }
 
 /// Take this program away from an agent's shell again
+///
+/// When nothing else has changed the agent's file meanwhile, it is as it was before, to the byte.
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  harness uninstall claude-code --dry-run\n  harness uninstall codex --scope project"
+)]
 pub(crate) struct UninstallArgs {
     #[command(flatten)]
     target: Target,
@@ -61,7 +67,7 @@ pub(crate) fn uninstall(args: &UninstallArgs) -> Exit {
 fn apply(
     target: &Target,
     contain: bool,
-    change: impl Fn(&Plan) -> Result<Change, InstallError>,
+    changes: impl Fn(&Plan) -> Result<Vec<Change>, InstallError>,
     done: &str,
 ) -> Exit {
     let (Some(home), Ok(current), Ok(program)) =
@@ -74,28 +80,34 @@ fn apply(
     };
     let project = super::place::enclosing_repository(&current);
     let plan = Plan::new(target.agent, target.scope, &home, &project, &program, contain);
-    let change = match change(&plan) {
-        Ok(change) => change,
+    let changes = match changes(&plan) {
+        Ok(changes) => changes,
         Err(error) => return super::fail(Exit::Failed, error),
     };
-    let shown = plan.file.display();
-    if !change.is_needed() {
-        anstream::println!("{shown}: nothing to change");
+    let needed: Vec<&Change> = changes.iter().filter(|change| change.is_needed()).collect();
+    if needed.is_empty() {
+        anstream::println!("{}: nothing to change", plan.file.display());
         return Exit::Success;
+    }
+    for change in needed {
+        let shown = change.file.display();
+        if target.dry_run {
+            match &change.after {
+                Some(after) => anstream::println!("{shown} would be:\n{after}"),
+                None => anstream::println!("{shown} would be removed"),
+            }
+            continue;
+        }
+        if let Err(error) = change.apply() {
+            return super::fail(Exit::Failed, error);
+        }
+        anstream::println!("{done}: {shown}");
+        if let Some(kept) = change.kept() {
+            anstream::println!("as it was: {}", kept.display());
+        }
     }
     if target.dry_run {
-        match &change.after {
-            Some(after) => anstream::println!("{shown} would be:\n{after}"),
-            None => anstream::println!("{shown} would be removed"),
-        }
         return Exit::Success;
-    }
-    if let Err(error) = change.apply() {
-        return super::fail(Exit::Failed, error);
-    }
-    anstream::println!("{done}: {shown}");
-    if change.before.is_some() {
-        anstream::println!("as it was: {}", backup_of(&plan.file).display());
     }
     if target.agent == Agent::Codex && done == "installed" {
         anstream::println!("Codex runs it once you have approved it: type /hooks in Codex.");

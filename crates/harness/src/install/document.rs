@@ -1,7 +1,7 @@
 //! The agents' settings: JSON in which comments and trailing commas are allowed, or TOML.
 
-use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::CstRootNode;
+use jsonc_parser::{CollectOptions, ParseOptions, ParseResult};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -62,23 +62,37 @@ pub(super) fn value(path: &Path, text: &str) -> Result<Value, Trouble> {
 }
 
 /// JSON as agents read it: with comments and trailing commas, and nothing else.
+const READ: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// The text as a tree that can be changed.
 pub(super) fn parse(path: &Path, text: &str) -> Result<CstRootNode, Trouble> {
+    shallow(path, text)?;
+    CstRootNode::parse(text, &READ).map_err(|error| Trouble::new(path, &error))
+}
+
+/// The text as a tree that knows where everything stands.
+pub(super) fn tree<'t>(path: &Path, text: &'t str) -> Result<ParseResult<'t>, Trouble> {
+    shallow(path, text)?;
+    let tokens = CollectOptions { tokens: true, ..CollectOptions::default() };
+    jsonc_parser::parse_to_ast(text, &tokens, &READ).map_err(|error| Trouble::new(path, &error))
+}
+
+fn shallow(path: &Path, text: &str) -> Result<(), Trouble> {
     if depth(text) > DEEPEST {
         return Err(Trouble::new(path, &format!("it is nested deeper than {DEEPEST}")));
     }
-    let options = ParseOptions {
-        allow_comments: true,
-        allow_trailing_commas: true,
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    };
-    CstRootNode::parse(text, &options).map_err(|error| Trouble::new(path, &error))
+    Ok(())
 }
 
 /// An upper bound of the nesting: brackets inside texts and comments count as well.
@@ -96,4 +110,19 @@ fn depth(text: &str) -> usize {
         }
     }
     deepest
+}
+
+/// Whether a file of Codex holds hooks, and not just what is remembered about them.
+pub(super) fn holds_hooks(file: &Path) -> bool {
+    let Ok(Some(text)) = read(file) else { return false };
+    let Ok(value) = value(file, &text) else { return false };
+    let hooks = value.get("hooks").and_then(Value::as_object);
+    hooks.is_some_and(|hooks| hooks.keys().any(|key| key != "state"))
+}
+
+/// JSON as this program writes it.
+pub(super) fn pretty(value: &Value) -> String {
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    text
 }

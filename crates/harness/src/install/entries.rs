@@ -67,6 +67,19 @@ impl Plan {
         )
     }
 
+    /// A whole new file.
+    pub(super) fn whole(&self) -> String {
+        let mut document = serde_json::Map::new();
+        if matches!(self.agent, Agent::Cursor | Agent::Copilot) {
+            document.insert("version".to_owned(), json!(1));
+        }
+        let lists = self.entries().as_object().cloned().unwrap_or_default().into_iter();
+        let hooks: serde_json::Map<String, Value> =
+            lists.map(|(event, entry)| (event, json!([entry]))).collect();
+        document.insert("hooks".to_owned(), Value::Object(hooks));
+        super::document::pretty(&Value::Object(document))
+    }
+
     /// The events for which an entry is made.
     pub(super) fn events(&self) -> Vec<String> {
         match self.entries().as_object() {

@@ -125,41 +125,48 @@ pub fn registrations(agent: Agent, files: &[(Scope, PathBuf)]) -> (Vec<Registrat
                 continue;
             }
         };
-        let of_file = match agent {
-            Agent::Opencode => plugin(&text).into_iter().map(|runs| (runs, Value::Null)).collect(),
-            Agent::Cline => script(&text).into_iter().map(|runs| (runs, Value::Null)).collect(),
-            Agent::ClaudeCode
-            | Agent::Codex
-            | Agent::Gemini
-            | Agent::Cursor
-            | Agent::Copilot
-            | Agent::Windsurf
-            | Agent::Goose => match document::value(file, &text) {
-                Ok(value) => {
-                    listed(agent, *scope, file, &value, &mut found);
-                    Vec::new()
-                }
-                Err(trouble) => {
-                    troubles.push(trouble);
-                    Vec::new()
-                }
-            },
-        };
-        for (runs, handler) in of_file {
-            if runs.words(agent).is_some() {
-                found.push(Registration {
-                    file: file.clone(),
-                    scope: *scope,
-                    event: agent.first_event().to_owned(),
-                    place: (0, 0),
-                    runs,
-                    handler,
-                    matcher: None,
-                });
-            }
+        match in_text(agent, *scope, file, &text) {
+            Ok(of_file) => found.extend(of_file),
+            Err(trouble) => troubles.push(trouble),
         }
     }
     (found, troubles)
+}
+
+/// Every entry in this text of a file that runs this program's hook.
+pub(super) fn in_text(
+    agent: Agent,
+    scope: Scope,
+    file: &Path,
+    text: &str,
+) -> Result<Vec<Registration>, Trouble> {
+    let mut found = Vec::new();
+    let whole = match agent {
+        Agent::Opencode => plugin(text),
+        Agent::Cline => script(text),
+        Agent::ClaudeCode
+        | Agent::Codex
+        | Agent::Gemini
+        | Agent::Cursor
+        | Agent::Copilot
+        | Agent::Windsurf
+        | Agent::Goose => {
+            listed(agent, scope, file, &document::value(file, text)?, &mut found);
+            None
+        }
+    };
+    if let Some(runs) = whole.filter(|runs| runs.words(agent).is_some()) {
+        found.push(Registration {
+            file: file.to_path_buf(),
+            scope,
+            event: agent.first_event().to_owned(),
+            place: (0, 0),
+            runs,
+            handler: Value::Null,
+            matcher: None,
+        });
+    }
+    Ok(found)
 }
 
 /// The entries of `hooks.<event>`: handlers, or matchers with handlers under `hooks`.
