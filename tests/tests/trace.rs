@@ -95,6 +95,50 @@ fn a_secret_of_the_environment_reaches_neither_output_nor_trace() {
     assert!(project.harness(["log"]).stdout.contains("[redacted: OPENAI_API_KEY]"));
 }
 
+#[test]
+fn patterns_of_the_policy_are_taken_out_and_bad_ones_are_an_error_with_their_place() {
+    // contract: P12, X7
+    let project = Project::new();
+    let policy = "config/cmdgate/policy.toml";
+    project.write_beside(policy, "[trace]\nredact = ['CUST-[0-9]{6}']\n");
+    let ran = project.run(&[], "grep CUST-104711 a.txt");
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let log = project.harness(["log"]).stdout;
+    assert!(log.contains("grep [redacted: custom] a.txt") && !log.contains("104711"), "{log}");
+    // Whoever wrote the project's own file cannot hide commands with it until it is trusted.
+    project.write(".cmdgate.toml", "[trace]\nredact = ['.+']\nkeep_days = 1\n");
+    assert_eq!(project.run(&[], "cat a.txt").code, 0);
+    assert!(project.harness(["log"]).stdout.contains("cat a.txt"));
+    let settings = project.harness(["config", "show", "--json"]).json();
+    assert!(settings["settings"]["trace"].get("keep_days").is_none(), "{settings}");
+    project.write_beside(policy, "[trace]\nredact = ['CUST', '(']\n");
+    let ran = project.run(&[], "cat a.txt");
+    assert!(ran.code == 3 && ran.stderr.contains("policy.toml:2:19"), "{ran:?}");
+}
+
+#[test]
+fn a_trace_that_grows_over_its_size_is_pruned_and_that_is_said() {
+    // contract: P12
+    let project = Project::new();
+    project.write_beside("config/cmdgate/policy.toml", "[trace]\nmax_bytes = 250000\n");
+    let mut said = 0;
+    for n in 0..24 {
+        let ran = project.run(&[], &format!("echo {} {n}", "x".repeat(6000)));
+        assert_eq!(ran.code, 0, "{ran:?}");
+        if ran.stderr.contains("removed") && ran.stderr.contains("trace.max_bytes") {
+            said += 1;
+        }
+    }
+    assert!(said > 0, "nothing was removed");
+    let verified = project.harness(["log", "verify"]);
+    assert_eq!(verified.code, 0, "{verified:?}");
+    let steps = project.harness(["log", "--json"]).json();
+    let steps = steps["steps"].as_array().unwrap().clone();
+    assert!(steps.len() < 24 && steps.last().unwrap()["command"].as_str().unwrap().ends_with(" 23"));
+    let export = project.harness(["log", "export", "--jsonl"]).stdout;
+    assert!(export.contains(r#""table":"prunings""#), "what was removed stands in the trace");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_full_disk_is_said_and_nothing_runs_unrecorded() {

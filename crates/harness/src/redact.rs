@@ -85,6 +85,16 @@ static OPTION_ALONE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
+/// A pattern that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the pattern `{pattern}` of `trace.redact` cannot be used: {problem}")]
+pub struct PatternError {
+    /// The pattern.
+    pub pattern: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
 /// Takes secrets out of text.
 ///
 /// ```
@@ -97,6 +107,8 @@ static OPTION_ALONE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 pub struct Redactor {
     /// Name and value, the longest values first.
     values: Vec<(String, String)>,
+    /// Patterns of the settings.
+    custom: Vec<Regex>,
 }
 
 impl Redactor {
@@ -109,7 +121,32 @@ impl Redactor {
             .map(|(name, value)| (name, value.trim().to_owned()))
             .collect();
         values.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.cmp(b)));
-        Self { values }
+        Self { values, custom: Vec::new() }
+    }
+
+    /// The same, taking out what matches these regular expressions as well.
+    ///
+    /// ```
+    /// use cmdgate_harness::redact::Redactor;
+    /// let redactor = Redactor::default().with_patterns(&[r"\bCUST-[0-9]{6}\b".to_owned()])?;
+    /// assert_eq!(redactor.text("grep CUST-104711 log"), "grep [redacted: custom] log");
+    /// assert!(Redactor::default().with_patterns(&["(".to_owned()]).is_err());
+    /// # Ok::<(), cmdgate_harness::redact::PatternError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When one of them is no regular expression, or matches the empty text.
+    pub fn with_patterns(mut self, patterns: &[String]) -> Result<Self, PatternError> {
+        for pattern in patterns {
+            let refused = |problem: String| PatternError { pattern: pattern.clone(), problem };
+            let compiled = Regex::new(pattern).map_err(|error| refused(error.to_string()))?;
+            if compiled.is_match("") {
+                return Err(refused("it matches the empty text".to_owned()));
+            }
+            self.custom.push(compiled);
+        }
+        Ok(self)
     }
 
     /// For the environment of this process.
@@ -126,6 +163,11 @@ impl Redactor {
         for (name, value) in &self.values {
             if clean.contains(value.as_str()) {
                 clean = Cow::Owned(clean.replace(value.as_str(), &format!("[redacted: {name}]")));
+            }
+        }
+        for pattern in &self.custom {
+            if pattern.is_match(&clean) {
+                clean = Cow::Owned(pattern.replace_all(&clean, "[redacted: custom]").into_owned());
             }
         }
         let lower = clean.to_ascii_lowercase();

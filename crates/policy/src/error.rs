@@ -97,6 +97,14 @@ pub enum PolicyErrorKind {
         /// Why not.
         problem: &'static str,
     },
+    /// A regular expression that cannot be used.
+    #[error("the regular expression `{expression}` cannot be used: {problem}")]
+    Expression {
+        /// The expression.
+        expression: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// A `[[layer]]` inside a `[[layer]]`.
     #[error("layers do not nest")]
     NestedLayer,
@@ -166,6 +174,9 @@ impl PolicyError {
             PolicyErrorKind::NestedLayer => Some("write each layer as a [[layer]] of its own"),
             PolicyErrorKind::TooLarge { .. } => Some("join rules with `{a,b}` or `*`"),
             PolicyErrorKind::Syntax { help, .. } => help.as_deref(),
+            PolicyErrorKind::Expression { .. } => Some(
+                "quote it with '…', in which a backslash is a backslash; `\\.` is a dot, `\\b` a word's edge",
+            ),
             PolicyErrorKind::Pattern { .. }
             | PolicyErrorKind::Expires(_)
             | PolicyErrorKind::Value { .. }
@@ -199,6 +210,7 @@ impl std::error::Error for PolicyError {
             | PolicyErrorKind::ExampleNotMatched { .. }
             | PolicyErrorKind::ExampleMatched { .. }
             | PolicyErrorKind::Value { .. }
+            | PolicyErrorKind::Expression { .. }
             | PolicyErrorKind::NestedLayer
             | PolicyErrorKind::Write { .. } => None,
         }

@@ -9,9 +9,11 @@ use crate::policy::Policy;
 use crate::program::Program;
 use crate::rule::Rule;
 use crate::settings::{
-    ApprovalPolicy, Environment, Grammar, Limits, Network, ProfileName, SandboxMode, Settings,
+    ApprovalPolicy, Environment, Grammar, Limits, Network, ProfileName, SandboxMode, Settings, Trace,
 };
+use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroU64;
 use std::ops::Range;
 use toml::Spanned;
 
@@ -87,6 +89,9 @@ pub(crate) struct RawFile {
     /// Time, output and kernel limits.
     #[serde(skip_serializing_if = "is_default")]
     limits: Limits,
+    /// What the record of runs holds, and how long.
+    #[serde(skip_serializing_if = "RawTrace::is_empty")]
+    trace: RawTrace,
     /// Programs that may start, each with what is to be known of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     program: Vec<RawProgram>,
@@ -136,6 +141,30 @@ struct RawEnvironment {
 impl RawEnvironment {
     fn is_empty(&self) -> bool {
         self.add.is_none()
+    }
+}
+
+/// What the record of runs holds, and how long.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Trace"))]
+#[serde(default, deny_unknown_fields)]
+struct RawTrace {
+    /// Regular expressions for texts that are taken out before anything is written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
+    redact: Vec<Spanned<String>>,
+    /// Runs that are older, in days, are removed; left out, none is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keep_days: Option<NonZeroU64>,
+    /// The oldest runs are removed when the record uses more bytes; left out, none is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_bytes: Option<NonZeroU64>,
+}
+
+impl RawTrace {
+    fn is_empty(&self) -> bool {
+        self.redact.is_empty() && self.keep_days.is_none() && self.max_bytes.is_none()
     }
 }
 
@@ -476,6 +505,11 @@ impl Reader<'_> {
             },
             environment: Environment { add: raw.environment.add.map(|names| self.variables(names)) },
             limits: raw.limits,
+            trace: Trace {
+                redact: self.expressions(raw.trace.redact),
+                keep_days: raw.trace.keep_days,
+                max_bytes: raw.trace.max_bytes,
+            },
         };
         Layer {
             name: raw.name.unwrap_or_default(),
@@ -583,6 +617,19 @@ impl Reader<'_> {
         })
     }
 
+    fn expressions(&mut self, texts: Vec<Spanned<String>>) -> Vec<String> {
+        for text in &texts {
+            let problem = match Regex::new(text.get_ref()) {
+                Ok(expression) if expression.is_match("") => "it matches the empty text".to_owned(),
+                Ok(_) => continue,
+                Err(error) => error.to_string(),
+            };
+            let kind = PolicyErrorKind::Expression { expression: text.get_ref().clone(), problem };
+            self.fault(kind, text.span());
+        }
+        texts.into_iter().map(Spanned::into_inner).collect()
+    }
+
     fn checked(
         &mut self,
         key: &'static str,
@@ -647,6 +694,11 @@ fn raw_layer(layer: &Layer) -> RawFile {
         },
         environment: RawEnvironment { add: optional(&settings.environment.add) },
         limits: settings.limits,
+        trace: RawTrace {
+            redact: unspanned_all(&settings.trace.redact),
+            keep_days: settings.trace.keep_days,
+            max_bytes: settings.trace.max_bytes,
+        },
         program: layer.programs.iter().map(raw_program).collect(),
         rule: layer.rules.iter().map(raw_rule).collect(),
         layer: Vec::new(),

@@ -63,5 +63,5 @@ pub use program::Program;
 pub use rule::Rule;
 pub use ruling::{DEFAULT_LAYER, MatchedOn, RuleRef, Ruling};
 pub use settings::{
-    ApprovalPolicy, Environment, Grammar, Limits, Network, ProfileName, SandboxMode, Settings,
+    ApprovalPolicy, Environment, Grammar, Limits, Network, ProfileName, SandboxMode, Settings, Trace,
 };

@@ -129,6 +129,8 @@ pub struct Settings {
     pub environment: Environment,
     /// Time, output and kernel limits.
     pub limits: Limits,
+    /// What the record of runs holds.
+    pub trace: Trace,
 }
 
 /// Which network hosts may be reached.
@@ -150,6 +152,23 @@ pub struct Environment {
     /// Names of variables that are passed on besides the harmless ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub add: Option<Vec<String>>,
+}
+
+/// What the record of runs holds, and how long. Whoever could have written a layer that may only tighten could hide what
+/// it did, so nothing of this counts there.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Trace {
+    /// Regular expressions for texts that are taken out before anything is written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub redact: Vec<String>,
+    /// Runs that are older, in days, are removed; left out, none is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_days: Option<NonZeroU64>,
+    /// The oldest runs are removed when the record uses more bytes; left out, none is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<NonZeroU64>,
 }
 
 /// Bounds on one command. A bound left out is as the layers below have it; zero is not a bound.
@@ -284,6 +303,11 @@ impl Settings {
                 add: join_optional(self.environment.add.as_deref(), above.environment.add.as_deref()),
             },
             limits: self.limits.combine(&above.limits, |below, above| above.or(below)),
+            trace: Trace {
+                redact: join(&self.trace.redact, &above.trace.redact),
+                keep_days: above.trace.keep_days.or(self.trace.keep_days),
+                max_bytes: above.trace.max_bytes.or(self.trace.max_bytes),
+            },
         }
     }
 
@@ -348,6 +372,7 @@ impl Settings {
                 });
                 self.limits.combine(&lower, |own, lower| lower.or(own))
             },
+            trace: self.trace.clone(),
         }
     }
 
@@ -391,6 +416,12 @@ impl Settings {
             "environment.add",
             opens_more(self.environment.add.as_deref(), base.environment.add.as_deref(), |a, b| a == b),
         );
+        note("trace.redact", self.trace.redact.iter().any(|text| !base.trace.redact.contains(text)));
+        let shorter = |own: Option<NonZeroU64>, base: Option<NonZeroU64>| {
+            own.is_some_and(|own| base.is_none_or(|base| own < base))
+        };
+        note("trace.keep_days", shorter(self.trace.keep_days, base.trace.keep_days));
+        note("trace.max_bytes", shorter(self.trace.max_bytes, base.trace.max_bytes));
         let (own, base, builtin) = (self.limits.each(), base.limits.each(), builtin.limits.each());
         for (((name, own), (_, base)), (_, builtin)) in own.into_iter().zip(base).zip(builtin) {
             match (own.or(builtin), base.or(builtin)) {

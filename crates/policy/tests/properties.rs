@@ -103,9 +103,11 @@ fn settings() -> impl Strategy<Value = Settings> {
         words(&["evil.test", "*.b.test"]),
         option::of(words(&["HOME", "TOKEN", "CI"])),
         limits(),
+        (words(&["CUST-[0-9]+", "x{3}"]), option::of(1_u64..100), option::of(1_u64..100)),
     );
     (choices, paths, outside).prop_map(|(choices, paths, outside)| {
         let mut settings = Settings::default();
+        let (keep_days, max_bytes);
         (
             settings.profile,
             settings.sandbox,
@@ -127,7 +129,10 @@ fn settings() -> impl Strategy<Value = Settings> {
             settings.network.deny_domains,
             settings.environment.add,
             settings.limits,
+            (settings.trace.redact, keep_days, max_bytes),
         ) = outside;
+        settings.trace.keep_days = keep_days.and_then(NonZeroU64::new);
+        settings.trace.max_bytes = max_bytes.and_then(NonZeroU64::new);
         settings
     })
 }
@@ -253,6 +258,8 @@ proptest! {
         prop_assert!(time(&tight) <= time(&own) && time(&tight) <= time(&other).max(time(&own)));
         let processes = |settings: &Settings| settings.limits.processes.map_or(u64::MAX, NonZeroU64::get);
         prop_assert_eq!(processes(&tight), processes(&own).min(processes(&other)));
+        // Whoever may only tighten hides nothing of what it did.
+        prop_assert_eq!(&tight.trace, &own.trace);
         for path in &own.secrets {
             prop_assert!(tight.secrets.contains(path));
         }

@@ -11,6 +11,11 @@ pub enum Event<'e> {
         /// The run's number.
         run: i64,
     },
+    /// Old runs were removed from the trace, as the settings say, or could not be.
+    Pruned {
+        /// What was removed, or why nothing was.
+        text: &'e str,
+    },
     /// The model answered.
     Answer {
         /// Which answer, counted from 1.

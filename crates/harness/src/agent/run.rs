@@ -9,7 +9,7 @@ use crate::config::Loaded;
 use crate::gate::{Action, Approved, Decision, DecisionCode, Request};
 use crate::present;
 use crate::session::{RecordError, RecordId, Recorder as _, RunOptions, Session};
-use crate::store::{GateEvent, RunInfo, RunRecorder, Store, StoreError};
+use crate::store::{GateEvent, RunRecorder, Store, StoreError};
 use crate::tools::{TOOLS, Toolbox, read_approved};
 use cmdgate_executor::{CancellationToken, ExecError, Finished, Outcome};
 use cmdgate_policy::{Effect, Layer, Policy, SandboxMode};
@@ -170,16 +170,9 @@ pub(crate) async fn run_loaded<P: Provider + ?Sized>(
     let session = session(contract, loaded)?;
     let mode = session.gate().mode().as_str();
     let (conversation, recorder) = if let Some(run) = kept.resume {
-        (conversation(run, contract, store)?, store.reopen(run))
+        (conversation(run, contract, store)?, store.reopen_in(run, &session)?)
     } else {
-        let info = RunInfo {
-            kind: "agent",
-            goal: Some(contract.goal.clone()),
-            root: session.gate().root().to_string_lossy().into_owned(),
-            sandbox: mode,
-            approval: session.gate().approval().as_str(),
-        };
-        (Vec::new(), store.begin(&info)?)
+        (Vec::new(), store.begin_in("agent", Some(contract.goal.clone()), &session)?)
     };
     let recorder = match kept.questions {
         None => recorder,
@@ -191,7 +184,7 @@ pub(crate) async fn run_loaded<P: Provider + ?Sized>(
             recorder.keeping_questions(options)
         }
     };
-    let mut run = Run::new(contract, store, &session, &recorder);
+    let mut run = Run::new(contract, &session, &recorder);
     if conversation.is_empty() {
         run.keep(Message::System { text: INSTRUCTIONS.to_owned() })?;
         run.keep(Message::User { text: contract.goal.clone() })?;
@@ -252,7 +245,6 @@ fn session(contract: &TaskContract, loaded: Loaded) -> Result<Session, ExecError
 /// One run while it goes on.
 struct Run<'r> {
     contract: &'r TaskContract,
-    store: &'r Store,
     session: &'r Session,
     recorder: &'r RunRecorder<'r>,
     conversation: Vec<Message>,
@@ -269,16 +261,10 @@ struct Verified {
 }
 
 impl<'r> Run<'r> {
-    fn new(
-        contract: &'r TaskContract,
-        store: &'r Store,
-        session: &'r Session,
-        recorder: &'r RunRecorder<'r>,
-    ) -> Self {
+    fn new(contract: &'r TaskContract, session: &'r Session, recorder: &'r RunRecorder<'r>) -> Self {
         let now = Instant::now();
         Self {
             contract,
-            store,
             session,
             recorder,
             conversation: Vec::new(),
@@ -304,7 +290,7 @@ impl<'r> Run<'r> {
     fn keep(&mut self, message: Message) -> Result<(), RunError> {
         let kept = serde_json::to_value(&message)
             .map_err(|error| RecordError { what: error.to_string(), remedy: "report this".to_owned() })?;
-        self.store.keep_message(self.recorder.run(), kept)?;
+        self.recorder.keep_message(kept)?;
         self.take(message);
         Ok(())
     }
@@ -337,6 +323,9 @@ impl<'r> Run<'r> {
     ) -> Result<RunResult, RunError> {
         let run = self.recorder.run();
         self.contract.tell(&Event::Started { run });
+        if let Some(text) = self.recorder.pruned() {
+            self.contract.tell(&Event::Pruned { text: &text });
+        }
         let cancel = CancellationToken::new();
         let options = RunOptions {
             cancel: Some(cancel.clone()),
@@ -543,12 +532,11 @@ impl<'r> Run<'r> {
             }
             Err(error) => (Some("start"), None, format!("EXECUTION_ERROR: {error}")),
         };
-        let run = self.recorder.run();
         let detail = json!({ "argv": argv, "passed": phase.is_none(), "output": output });
-        self.store.gate_event(run, record, GateEvent::Output, detail)?;
+        self.recorder.gate_event(record, GateEvent::Output, detail)?;
         if let Some(phase) = phase {
             let detail = json!({ "argv": argv, "phase": phase, "exit": exit, "expect_exit": expect_exit });
-            self.store.gate_event(run, record, GateEvent::PhaseFailed, detail)?;
+            self.recorder.gate_event(record, GateEvent::PhaseFailed, detail)?;
         }
         let report = format!(
             "The verification failed (it must end with exit code {expect_exit}). Go on until it passes.\n\n{output}"
@@ -573,7 +561,7 @@ impl<'r> Run<'r> {
         };
         if let Some(phase) = phase {
             let detail = json!({ "file": file.to_string_lossy(), "phase": phase, "why": why });
-            self.store.gate_event(self.recorder.run(), Some(record), GateEvent::PhaseFailed, detail)?;
+            self.recorder.gate_event(Some(record), GateEvent::PhaseFailed, detail)?;
         }
         Ok(Verified { passed: phase.is_none(), report: format!("The verification failed: {why}") })
     }

@@ -367,6 +367,7 @@ impl Progress {
                 self.line(&format!("run {run}"));
                 self.waiting("the model");
             }
+            Event::Pruned { text } => self.line(&format!("harness: {text}")),
             Event::Answer { step, text } => {
                 if let Some(line) = text.lines().find(|line| !line.trim().is_empty()) {
                     self.line(&format!("{step:>3}  {line}"));

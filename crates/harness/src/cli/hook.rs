@@ -7,7 +7,6 @@ use crate::gate::{Decision, Request};
 use crate::hook::code::Codes;
 use crate::hook::{self, Agent, Asked, Asks, Containment, LONGEST_PAYLOAD, Payload, Reply, Verdict};
 use crate::session::Recorder;
-use crate::store::RunInfo;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -256,13 +255,7 @@ fn record(
     let store =
         super::run::open_store(args.trace.as_ref()).map_err(|_| "the trace cannot be used".to_owned())?;
     let recorder = store
-        .begin(&RunInfo {
-            kind: "hook",
-            goal: Some(format!("{} {} {}", args.agent.name(), asked.event, asked.keys)),
-            root: session.gate().root().to_string_lossy().into_owned(),
-            sandbox: session.gate().mode().as_str(),
-            approval: session.gate().approval().as_str(),
-        })
+        .begin_in("hook", Some(format!("{} {} {}", args.agent.name(), asked.event, asked.keys)), session)
         .map_err(|error| error.to_string())?;
     for (request, decision) in decisions {
         recorder.decided(request, decision).map_err(|error| error.to_string())?;

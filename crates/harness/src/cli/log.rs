@@ -262,7 +262,7 @@ fn export(args: &ExportArgs) -> Result<Exit, Exit> {
 
 fn prune(args: &PruneArgs) -> Result<Exit, Exit> {
     let store = store(&args.place)?;
-    let retention = Retention { not_before: args.older_than, max_bytes: args.max_size };
+    let retention = Retention { not_before: args.older_than, max_bytes: args.max_size, in_order: false };
     let pruned = store.prune(&retention).map_err(|error| super::fail(Exit::Failed, error))?;
     if args.place.json {
         return print_json(&WirePruned::new(&pruned));

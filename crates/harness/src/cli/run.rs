@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::gate::{Action, Request};
 use crate::hook::code::Answered;
 use crate::session::{Reply, RunOptions, Session};
-use crate::store::{RunInfo, RunRecorder, Store};
+use crate::store::{RunRecorder, Store};
 use crate::{diagnose, present, wire};
 use cmdgate_executor::{CancellationToken, ExecError, NotStarted, Outcome};
 use std::fmt::Write as _;
@@ -144,15 +144,9 @@ fn perform(args: &Common, timeout: Option<u64>, mut requests: Vec<Request>, keep
         Ok(store) => store,
         Err(exit) => return exit,
     };
-    let recorder = match store.begin(&RunInfo {
-        kind: "command",
-        goal: None,
-        root: session.gate().root().to_string_lossy().into_owned(),
-        sandbox: session.gate().mode().as_str(),
-        approval: session.gate().approval().as_str(),
-    }) {
+    let recorder = match begin(&store, None, &session) {
         Ok(recorder) => recorder,
-        Err(error) => return super::fail(Exit::Failed, error),
+        Err(exit) => return exit,
     };
     let recorder = recorder.keeping_questions(super::approvals::options(&args.decide, timeout));
     let way = Way {
@@ -174,18 +168,22 @@ fn perform(args: &Common, timeout: Option<u64>, mut requests: Vec<Request>, keep
     }
 }
 
+/// Begins the run of a command, and says what the retention of the settings removed.
+fn begin<'s>(store: &'s Store, goal: Option<String>, session: &Session) -> Result<RunRecorder<'s>, Exit> {
+    let recorder =
+        store.begin_in("command", goal, session).map_err(|error| super::fail(Exit::Failed, error))?;
+    if let Some(text) = recorder.pruned() {
+        anstream::eprintln!("harness: {text}");
+    }
+    Ok(recorder)
+}
+
 /// Runs what was approved later on (contract P9): it is decided again, and a deny holds.
 pub(crate) fn resume(store: &Store, session: &Session, pending: &Pending, json: bool) -> Exit {
-    let begun = store.begin(&RunInfo {
-        kind: "command",
-        goal: Some(format!("approval {} of run {}", pending.id, pending.run)),
-        root: session.gate().root().to_string_lossy().into_owned(),
-        sandbox: session.gate().mode().as_str(),
-        approval: session.gate().approval().as_str(),
-    });
-    let recorder = match begun {
+    let goal = format!("approval {} of run {}", pending.id, pending.run);
+    let recorder = match begin(store, Some(goal), session) {
         Ok(recorder) => recorder,
-        Err(error) => return super::fail(Exit::Failed, error),
+        Err(exit) => return exit,
     };
     let timeout =
         pending.options.get("timeout_ms").and_then(serde_json::Value::as_u64).map(Duration::from_millis);

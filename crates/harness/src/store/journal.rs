@@ -1,6 +1,6 @@
 //! What a run of an agent leaves besides its steps: the conversation, by which it can be resumed, and its verification.
 
-use super::{Store, StoreError, link, now, sqlite};
+use super::{RunRecorder, Store, StoreError, link, now, sqlite};
 use crate::session::RecordId;
 use rusqlite::params;
 use serde_json::Value;
@@ -24,7 +24,7 @@ impl GateEvent {
     }
 }
 
-impl Store {
+impl RunRecorder<'_> {
     /// Writes down what a verification came to.
     ///
     /// # Errors
@@ -32,35 +32,36 @@ impl Store {
     /// When it cannot be written.
     pub fn gate_event(
         &self,
-        run: i64,
         step: Option<RecordId>,
         event: GateEvent,
         detail: Value,
     ) -> Result<(), StoreError> {
-        self.write(|transaction| {
+        self.store.write(|transaction| {
             transaction
                 .prepare_cached(
                     "INSERT INTO sandbox_events (run_id, step_id, at, kind, backend, detail) VALUES (?1, ?2, ?3, ?4, NULL, ?5)",
                 )?
-                .execute(params![run, step.map(|step| step.0), now(), event.as_str(), self.redactor.value(detail).to_string()])?;
+                .execute(params![self.run, step.map(|step| step.0), now(), event.as_str(), self.redactor.value(detail).to_string()])?;
             link(transaction, "sandbox_events", transaction.last_insert_rowid())
         })
     }
 
-    /// Keeps a message of a run's conversation, secrets taken out.
+    /// Keeps a message of the run's conversation, secrets taken out.
     ///
     /// # Errors
     ///
     /// When it cannot be written.
-    pub fn keep_message(&self, run: i64, message: Value) -> Result<(), StoreError> {
-        self.write(|transaction| {
+    pub fn keep_message(&self, message: Value) -> Result<(), StoreError> {
+        self.store.write(|transaction| {
             transaction
                 .prepare_cached("INSERT INTO messages (run_id, at, message) VALUES (?1, ?2, ?3)")?
-                .execute(params![run, now(), self.redactor.value(message).to_string()])?;
-            Ok(())
+                .execute(params![self.run, now(), self.redactor.value(message).to_string()])?;
+            link(transaction, "messages", transaction.last_insert_rowid())
         })
     }
+}
 
+impl Store {
     /// The conversation of a run, as far as it got.
     ///
     /// # Errors

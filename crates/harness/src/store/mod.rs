@@ -30,10 +30,14 @@ use std::time::Duration;
 /// How long a writer waits for the others.
 const BUSY: Duration = Duration::from_secs(15);
 /// The schema's version in the file, written by this program.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 /// What leads from each version to the next; the first makes the tables of a new file.
-const MIGRATIONS: [&str; 3] =
-    [include_str!("schema.sql"), include_str!("schema-2.sql"), include_str!("schema-3.sql")];
+const MIGRATIONS: [&str; 4] = [
+    include_str!("schema.sql"),
+    include_str!("schema-2.sql"),
+    include_str!("schema-3.sql"),
+    include_str!("schema-4.sql"),
+];
 /// Written into the file so that another program's database is not taken for a trace ("cmdg").
 const APPLICATION_ID: i64 = 0x636d_6467;
 /// The hash before the first link.
@@ -87,6 +91,9 @@ pub enum StoreError {
         /// How many.
         faults: usize,
     },
+    /// A pattern of the settings cannot be used, so nothing is written: it could hold what the pattern takes out.
+    #[error(transparent)]
+    Redaction(#[from] crate::redact::PatternError),
     /// SQLite failed.
     #[error("the trace {path} cannot be used: {source}; {remedy}")]
     Sqlite {
@@ -196,6 +203,9 @@ fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     for migration in MIGRATIONS.iter().skip(done) {
         transaction.execute_batch(migration).map_err(failed)?;
     }
+    if version == 3 {
+        link_messages(&transaction).map_err(failed)?;
+    }
     transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
     transaction.pragma_update(None, "user_version", VERSION).map_err(failed)?;
     transaction.commit().map_err(failed)
@@ -252,8 +262,8 @@ fn hex(bytes: impl AsRef<[u8]>) -> String {
 }
 
 /// The tables whose rows are linked.
-const LINKED: [&str; 6] =
-    ["runs", "steps", "policy_events", "sandbox_events", "pending_approvals", "prunings"];
+const LINKED: [&str; 7] =
+    ["runs", "steps", "policy_events", "sandbox_events", "messages", "pending_approvals", "prunings"];
 
 /// A row as JSON, its columns in the order of their names, whichever kind of map `serde_json` was built with.
 fn row_json(connection: &Connection, table: &str, id: i64) -> rusqlite::Result<Option<String>> {
@@ -275,6 +285,15 @@ fn row_json(connection: &Connection, table: &str, id: i64) -> rusqlite::Result<O
         object.insert(name, value);
     }
     Ok(Some(Value::Object(object).to_string()))
+}
+
+/// Links the conversations that version 3 wrote without a link.
+fn link_messages(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let ids = transaction
+        .prepare("SELECT id FROM messages ORDER BY id")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<Vec<i64>>>()?;
+    ids.into_iter().try_for_each(|id| link(transaction, "messages", id))
 }
 
 /// Links a row that was just written or completed.

@@ -12,7 +12,7 @@ const COLUMNS: &str = "id, run_id, step_id, at, root, workdir, action, resumable
 
 impl RunRecorder<'_> {
     pub(crate) fn store_pending(&self, question: &StoredQuestion<'_>) -> Result<i64, StoreError> {
-        let redactor = self.store.redactor();
+        let redactor = &self.redactor;
         let action = redactor.value(question.action.clone());
         let resumable = action == question.action;
         self.store.write(|transaction| {

@@ -5,8 +5,8 @@
 //! of the last removed link: from there the chain goes on.
 
 use super::verify::check_chain;
-use super::{Store, StoreError, link, now, row_json};
-use rusqlite::{Connection, Transaction, params};
+use super::{Store, StoreError, link, now, row_json, sqlite};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 
 /// What stays.
 #[derive(Debug, Clone, Copy, Default)]
@@ -15,6 +15,8 @@ pub struct Retention {
     pub not_before: Option<jiff::Timestamp>,
     /// The oldest runs are removed until the trace uses at most this many bytes.
     pub max_bytes: Option<u64>,
+    /// A run that was recorded after a newer one is not taken for older: the clock had jumped.
+    pub in_order: bool,
 }
 
 /// What was removed.
@@ -48,7 +50,27 @@ const OF_A_RUN: [(&str, &str); 6] = [
 /// A run without an end that began longer ago than this has died.
 const DEAD_AFTER: jiff::SignedDuration = jiff::SignedDuration::from_hours(48);
 
+/// So many runs must have begun since, before a time is believed to have come.
+const BELIEVED_AFTER: u32 = 20;
+/// Runs are removed for their age when the oldest is older by this than need be, so that it happens once a day.
+const SLACK: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
+
 impl Store {
+    /// Removes what the settings do not keep, when the time for it has come. Nothing when there was nothing to remove.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::prune`].
+    pub(crate) fn retain(&self, settings: &cmdgate_policy::Trace) -> Result<Option<Pruned>, StoreError> {
+        if settings.keep_days.is_none() && settings.max_bytes.is_none() {
+            return Ok(None);
+        }
+        let due = due(&self.connection(), settings).map_err(|source| sqlite(self.path(), source))?;
+        let Some(retention) = due else { return Ok(None) };
+        let pruned = self.prune(&retention)?;
+        Ok((pruned.rows > 0).then_some(pruned))
+    }
+
     /// Removes what `retention` does not keep. Runs that go on, and those with a question that waits, stay.
     ///
     /// # Errors
@@ -73,14 +95,18 @@ fn prune(transaction: &Transaction<'_>, retention: &Retention) -> rusqlite::Resu
     transaction.execute_batch(
         "CREATE TEMP TABLE IF NOT EXISTS doomed (id INTEGER PRIMARY KEY); DELETE FROM temp.doomed;",
     )?;
-    let dead =
-        jiff::Timestamp::now().saturating_sub(DEAD_AFTER).map_or_else(|_| String::new(), |at| at.to_string());
+    let dead = dead_before();
     let mut pruned = Pruned { bytes_before: bytes_in_use(transaction)?, ..Pruned::default() };
     if let Some(not_before) = retention.not_before {
-        let chosen =
-            format!("INSERT INTO temp.doomed SELECT id FROM runs WHERE {REMOVABLE} AND started_at < :before");
         let before = not_before.to_string();
-        transaction.execute(&chosen, rusqlite::named_params! { ":dead": dead, ":before": before })?;
+        let first_newer = if retention.in_order { first_since(transaction, &before)? } else { i64::MAX };
+        let chosen = format!(
+            "INSERT INTO temp.doomed SELECT id FROM runs WHERE {REMOVABLE} AND started_at < :before AND id < :newer"
+        );
+        transaction.execute(
+            &chosen,
+            rusqlite::named_params! { ":dead": dead, ":before": before, ":newer": first_newer },
+        )?;
         if let Some(seq) = remove_doomed(transaction, &mut pruned)? {
             cut(transaction, seq, &pruned)?;
         }
@@ -102,6 +128,55 @@ fn prune(transaction: &Transaction<'_>, retention: &Retention) -> rusqlite::Resu
     }
     pruned.bytes_after = bytes_in_use(transaction)?;
     Ok(pruned)
+}
+
+/// What there is to remove by now, if anything.
+fn due(connection: &Connection, settings: &cmdgate_policy::Trace) -> rusqlite::Result<Option<Retention>> {
+    let dead = dead_before();
+    let mut retention = Retention { in_order: true, ..Retention::default() };
+    let believed: Option<String> = connection
+        .prepare_cached("SELECT started_at FROM runs ORDER BY id DESC LIMIT 1 OFFSET ?1")?
+        .query_row([BELIEVED_AFTER], |row| row.get(0))
+        .optional()?;
+    let believed = believed.and_then(|at| at.parse::<jiff::Timestamp>().ok());
+    if let (Some(days), Some(believed)) = (settings.keep_days, believed) {
+        let hours = i64::try_from(days.get()).unwrap_or(i64::MAX).saturating_mul(24);
+        let kept = jiff::SignedDuration::try_from_hours(hours).unwrap_or(jiff::SignedDuration::MAX);
+        let cut = believed.min(jiff::Timestamp::now()).checked_sub(kept).ok();
+        if let (Some(cut), Some(early)) = (cut, cut.and_then(|cut| cut.checked_sub(SLACK).ok())) {
+            let old = format!(
+                "SELECT EXISTS (SELECT 1 FROM runs WHERE {REMOVABLE} AND started_at < :early AND id < :newer)"
+            );
+            let newer = first_since(connection, &cut.to_string())?;
+            let early = early.to_string();
+            let old: bool = connection.prepare_cached(&old)?.query_row(
+                rusqlite::named_params! { ":dead": dead, ":early": early, ":newer": newer },
+                |row| row.get(0),
+            )?;
+            retention.not_before = old.then_some(cut);
+        }
+    }
+    if let Some(most) = settings.max_bytes.map(std::num::NonZeroU64::get)
+        && bytes_in_use(connection)? > most
+    {
+        let any = format!("SELECT EXISTS (SELECT 1 FROM runs WHERE {REMOVABLE})");
+        let any: bool = connection
+            .prepare_cached(&any)?
+            .query_row(rusqlite::named_params! { ":dead": dead }, |row| row.get(0))?;
+        retention.max_bytes = any.then_some(most / 10 * 9);
+    }
+    Ok((retention.not_before.is_some() || retention.max_bytes.is_some()).then_some(retention))
+}
+
+/// The first run that began at this time or later, in the order of recording.
+fn first_since(connection: &Connection, at: &str) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached("SELECT coalesce(min(id), ?2) FROM runs WHERE started_at >= ?1")?
+        .query_row((at, i64::MAX), |row| row.get(0))
+}
+
+fn dead_before() -> String {
+    jiff::Timestamp::now().saturating_sub(DEAD_AFTER).map_or_else(|_| String::new(), |at| at.to_string())
 }
 
 /// Removes the chosen runs with all that belongs to them; gives the last link of a removed row.

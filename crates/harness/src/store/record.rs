@@ -1,9 +1,10 @@
 //! Writes decisions, answers and ends.
 
-use super::{Store, StoreError, link, now};
+use super::{Pruned, Store, StoreError, link, now};
 use crate::approve::Answer;
 use crate::gate::{Action, Decision, DecisionCode, Request};
 use crate::present::not_started;
+use crate::redact::Redactor;
 use crate::session::{RecordError, RecordId, Recorder, Session};
 use cmdgate_classifier::Verdict;
 use cmdgate_executor::{Backend, ExecError, Finished, Outcome};
@@ -30,8 +31,12 @@ pub struct RunInfo {
 pub struct RunRecorder<'s> {
     pub(super) store: &'s Store,
     pub(super) run: i64,
+    /// What takes secrets out of everything that is written for this run.
+    pub(super) redactor: Redactor,
     /// What is stored with a question that nobody answers; none where questions are not kept.
     pub(super) questions: Option<Value>,
+    /// What the retention of the settings came to when the run began.
+    retained: Option<Result<Pruned, StoreError>>,
 }
 
 impl Store {
@@ -41,6 +46,40 @@ impl Store {
     ///
     /// When it cannot be written.
     pub fn begin(&self, info: &RunInfo) -> Result<RunRecorder<'_>, StoreError> {
+        self.begin_with(info, self.redactor.clone())
+    }
+
+    /// Begins a run in a session, by whose settings the trace is pruned first and secrets are taken out.
+    /// [`RunRecorder::pruned`] says what was removed.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written, or a pattern of the settings cannot be used. A trace that cannot be pruned is none.
+    pub fn begin_in(
+        &self,
+        kind: &'static str,
+        goal: Option<String>,
+        session: &Session,
+    ) -> Result<RunRecorder<'_>, StoreError> {
+        let gate = session.gate();
+        let redactor = self.redactor_of(session)?;
+        // A hook answers at once; whatever takes its time is left to the others.
+        let retained = if kind == "hook" { None } else { self.retain(&gate.settings().trace).transpose() };
+        let info = RunInfo {
+            kind,
+            goal,
+            root: gate.root().to_string_lossy().into_owned(),
+            sandbox: gate.mode().as_str(),
+            approval: gate.approval().as_str(),
+        };
+        Ok(RunRecorder { retained, ..self.begin_with(&info, redactor)? })
+    }
+
+    fn redactor_of(&self, session: &Session) -> Result<Redactor, StoreError> {
+        Ok(self.redactor.clone().with_patterns(&session.gate().settings().trace.redact)?)
+    }
+
+    fn begin_with(&self, info: &RunInfo, redactor: Redactor) -> Result<RunRecorder<'_>, StoreError> {
         let run = self.write(|transaction| {
             transaction
                 .prepare_cached(
@@ -49,7 +88,7 @@ impl Store {
                 .execute(params![
                     now(),
                     info.kind,
-                    info.goal.as_deref().map(|goal| self.redactor.text(goal)),
+                    info.goal.as_deref().map(|goal| redactor.text(goal)),
                     info.root,
                     info.sandbox,
                     info.approval,
@@ -58,12 +97,23 @@ impl Store {
             link(transaction, "runs", run)?;
             Ok(run)
         })?;
-        Ok(RunRecorder { store: self, run, questions: None })
+        Ok(RunRecorder { store: self, run, redactor, questions: None, retained: None })
     }
 
     /// Goes on writing a run that was begun before.
     pub fn reopen(&self, run: i64) -> RunRecorder<'_> {
-        RunRecorder { store: self, run, questions: None }
+        let redactor = self.redactor.clone();
+        RunRecorder { store: self, run, redactor, questions: None, retained: None }
+    }
+
+    /// The same in a session, by whose settings secrets are taken out.
+    ///
+    /// # Errors
+    ///
+    /// When a pattern of the settings cannot be used.
+    pub fn reopen_in(&self, run: i64, session: &Session) -> Result<RunRecorder<'_>, StoreError> {
+        let redactor = self.redactor_of(session)?;
+        Ok(RunRecorder { store: self, run, redactor, questions: None, retained: None })
     }
 }
 
@@ -74,6 +124,19 @@ impl RunRecorder<'_> {
     pub fn keeping_questions(mut self, options: Value) -> Self {
         self.questions = Some(options);
         self
+    }
+
+    /// What the retention of the settings removed when the run began, or why it removed nothing though it should have;
+    /// for a person to read.
+    pub fn pruned(&self) -> Option<String> {
+        Some(match self.retained.as_ref()? {
+            Ok(pruned) => format!(
+                "removed {} old runs from the trace, as `trace.keep_days` and `trace.max_bytes` say ({} bytes were in \
+                 use, {} are)",
+                pruned.runs, pruned.bytes_before, pruned.bytes_after
+            ),
+            Err(error) => format!("the trace is not pruned: {error}"),
+        })
     }
 
     /// The run's number.
@@ -107,7 +170,7 @@ impl RunRecorder<'_> {
             .prepare_cached(
                 "INSERT INTO sandbox_events (run_id, step_id, at, kind, backend, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?
-            .execute(params![self.run, step, now(), kind, backend, self.store.redactor.value(detail).to_string()])?;
+            .execute(params![self.run, step, now(), kind, backend, self.redactor.value(detail).to_string()])?;
         link(transaction, "sandbox_events", transaction.last_insert_rowid())
     }
 
@@ -136,12 +199,12 @@ impl RunRecorder<'_> {
                 ":at": now(),
                 ":kind": event.kind,
                 ":act": act.as_str(),
-                ":target": self.store.redactor.text(&target),
+                ":target": self.redactor.text(&target),
                 ":effect": event.effect,
                 ":rule": decision.rule(),
                 ":layer": decision.layer(),
                 ":source": event.source,
-                ":reason": self.store.redactor.text(event.reason),
+                ":reason": self.redactor.text(event.reason),
             })?;
         link(transaction, "policy_events", transaction.last_insert_rowid())
     }
@@ -160,7 +223,7 @@ impl Recorder for RunRecorder<'_> {
                     ":run": self.run,
                     ":at": now(),
                     ":tool": tool_of(&request.action),
-                    ":call": self.store.redactor.value(call_of(request)).to_string(),
+                    ":call": self.redactor.value(call_of(request)).to_string(),
                     ":effect": decision.effect.as_str(),
                     ":source": decision.source.as_str(),
                     ":code": decision.code.map(DecisionCode::as_str),
@@ -248,7 +311,7 @@ impl Recorder for RunRecorder<'_> {
         self.store.write(|transaction| {
             transaction
                 .prepare_cached("UPDATE steps SET result = ?2, ended_at = ?3 WHERE id = ?1")?
-                .execute(params![record.0, self.store.redactor.value(result_of(end)).to_string(), now()])?;
+                .execute(params![record.0, self.redactor.value(result_of(end)).to_string(), now()])?;
             link(transaction, "steps", record.0)?;
             match end {
                 Ok(finished) => {
@@ -298,7 +361,7 @@ impl Recorder for RunRecorder<'_> {
         self.store.write(|transaction| {
             transaction
                 .prepare_cached("UPDATE steps SET result = ?2, ended_at = ?3 WHERE id = ?1")?
-                .execute(params![record.0, self.store.redactor.value(result).to_string(), now()])?;
+                .execute(params![record.0, self.redactor.value(result).to_string(), now()])?;
             link(transaction, "steps", record.0)
         })?;
         Ok(())

@@ -1,7 +1,7 @@
 use super::*;
 use crate::approve::Answer;
 use crate::gate::{Decision, Gate, Request};
-use crate::session::Recorder;
+use crate::session::{Recorder, Session};
 use cmdgate_policy::{Effect, Policy};
 use std::fs;
 
@@ -112,7 +112,7 @@ fn old_runs_are_removed_and_the_rest_is_still_checked() {
     set_time(&store, c, "2101-01-01T00:00:00Z");
     assert_eq!(faults(&store), <[&str; 0]>::default());
     let yesterday = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(24);
-    let pruned = store.prune(&Retention { not_before: Some(yesterday), max_bytes: None }).unwrap();
+    let pruned = store.prune(&Retention { not_before: Some(yesterday), ..Retention::default() }).unwrap();
     assert_eq!((pruned.runs, pruned.rows > 2), (1, true));
     let left: Vec<i64> = store.steps(&Filter::default()).unwrap().iter().map(|step| step.run).collect();
     assert_eq!(left, [a, c]);
@@ -122,7 +122,7 @@ fn old_runs_are_removed_and_the_rest_is_still_checked() {
     // What stayed is still protected, and a faulty trace is not pruned any further.
     store.connection().execute("UPDATE steps SET effect = 'deny' WHERE run_id = ?1", [a]).unwrap();
     assert_eq!(faults(&store), ["changed"]);
-    let all = Retention { not_before: Some(jiff::Timestamp::MAX), max_bytes: None };
+    let all = Retention { not_before: Some(jiff::Timestamp::MAX), ..Retention::default() };
     assert!(matches!(store.prune(&all), Err(StoreError::Faulty { faults: 1, .. })));
 }
 
@@ -136,12 +136,179 @@ fn a_trace_is_kept_below_a_size() {
         record(&store, &[&long]);
     }
     let most = 300 * 1024;
-    let pruned = store.prune(&Retention { not_before: None, max_bytes: Some(most) }).unwrap();
+    let pruned = store.prune(&Retention { max_bytes: Some(most), ..Retention::default() }).unwrap();
     assert!(pruned.bytes_before > most && pruned.bytes_after <= most, "{pruned:?}");
     let steps = store.steps(&Filter::default()).unwrap();
     assert!(!steps.is_empty() && steps.last().unwrap().run == 60, "the newest stay");
     assert_eq!(faults(&store), <[&str; 0]>::default());
     assert_eq!(store.prune(&Retention::default()).unwrap().rows, 0);
+}
+
+fn keep(days: Option<u64>, bytes: Option<u64>) -> cmdgate_policy::Trace {
+    let mut trace = cmdgate_policy::Trace::default();
+    trace.keep_days = days.and_then(std::num::NonZeroU64::new);
+    trace.max_bytes = bytes.and_then(std::num::NonZeroU64::new);
+    trace
+}
+
+fn days_ago(days: i64) -> String {
+    (jiff::Timestamp::now() - jiff::SignedDuration::from_hours(24 * days)).to_string()
+}
+
+#[test]
+fn what_the_settings_do_not_keep_is_removed_once_a_day_and_the_rest_is_still_checked() {
+    // contract: P12
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path().join("trace.db")).unwrap();
+    let runs: Vec<i64> = (0..25).map(|_| record(&store, &["ls"])).collect();
+    assert!(store.retain(&keep(Some(30), Some(1 << 30))).unwrap().is_none(), "nothing is old or large");
+    set_time(&store, runs[0], &days_ago(40));
+    set_time(&store, runs[1], &days_ago(39));
+    assert!(store.retain(&keep(None, None)).unwrap().is_none(), "without settings nothing is ever removed");
+    assert!(store.retain(&keep(Some(100), None)).unwrap().is_none());
+    let pruned = store.retain(&keep(Some(30), None)).unwrap().unwrap();
+    assert_eq!(pruned.runs, 2);
+    assert_eq!(faults(&store), <[&str; 0]>::default());
+    // Half a day over the limit is no reason to look at the whole trace again.
+    store
+        .write(|t| {
+            t.execute("UPDATE runs SET started_at = ?1 WHERE id = ?2", (days_ago(30), runs[2]))
+                .and_then(|_| link(t, "runs", runs[2]))
+        })
+        .unwrap();
+    assert!(store.retain(&keep(Some(30), None)).unwrap().is_none());
+    let prunings: i64 =
+        store.connection().query_row("SELECT count(*) FROM prunings", [], |row| row.get(0)).unwrap();
+    assert_eq!(prunings, 1, "what was removed stands in the trace");
+    // What was changed is not removed: that would hide it.
+    set_time(&store, runs[2], &days_ago(50));
+    store.connection().execute("UPDATE steps SET effect = 'deny' WHERE run_id = ?1", [runs[3]]).unwrap();
+    assert!(matches!(store.retain(&keep(Some(30), None)), Err(StoreError::Faulty { .. })));
+}
+
+#[test]
+fn a_clock_that_jumps_does_not_cost_the_trace() {
+    // contract: P12
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path().join("trace.db")).unwrap();
+    let runs: Vec<i64> = (0..30).map(|_| record(&store, &["ls"])).collect();
+    // Ahead for some runs: the time that they claim is not believed.
+    for run in &runs[25..] {
+        set_time(&store, *run, "2101-01-01T00:00:00Z");
+    }
+    assert!(store.retain(&keep(Some(30), None)).unwrap().is_none());
+    // Back for one: it came after newer ones, so it is not older than they are.
+    set_time(&store, runs[10], "1970-01-01T00:00:00Z");
+    assert!(store.retain(&keep(Some(30), None)).unwrap().is_none());
+    // What is old all the same goes.
+    set_time(&store, runs[0], &days_ago(90));
+    assert_eq!(store.retain(&keep(Some(30), None)).unwrap().unwrap().runs, 1);
+    assert_eq!(faults(&store), <[&str; 0]>::default());
+}
+
+#[test]
+fn the_settings_bound_the_size_of_a_trace() {
+    // contract: P12
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path().join("trace.db")).unwrap();
+    let long = format!("cat {}", "x".repeat(4000));
+    for _ in 0..60 {
+        record(&store, &[&long]);
+    }
+    let most = 300 * 1024;
+    let pruned = store.retain(&keep(None, Some(most))).unwrap().unwrap();
+    assert!(pruned.bytes_before > most && pruned.bytes_after <= most / 10 * 9, "{pruned:?}");
+    assert!(store.retain(&keep(None, Some(most))).unwrap().is_none(), "and not again at once");
+    assert_eq!(faults(&store), <[&str; 0]>::default());
+}
+
+#[test]
+fn conversations_are_linked_exported_and_brought_up_to_date() {
+    // contract: P12
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("trace.db");
+    let store = Store::open(&path).unwrap();
+    let run = store.begin(&INFO).unwrap();
+    run.keep_message(serde_json::json!({ "role": "user", "text": "mend it" })).unwrap();
+    run.finish("done").unwrap();
+    assert_eq!(faults(&store), <[&str; 0]>::default());
+    let mut exported = Vec::new();
+    store
+        .export(|table, row| {
+            exported.push((table.to_owned(), row.clone()));
+            true
+        })
+        .unwrap();
+    let (_, message) = exported.iter().find(|(table, _)| table == "messages").unwrap();
+    assert!(message["message"].as_str().unwrap().contains("mend it"));
+    store.connection().execute("UPDATE messages SET message = 'x'", []).unwrap();
+    assert_eq!(faults(&store), ["changed"]);
+    store.connection().execute("DELETE FROM messages", []).unwrap();
+    assert_eq!(faults(&store), ["removed"]);
+    drop(store);
+
+    // As version 3 left it: a conversation without links.
+    let path = dir.path().join("three.db");
+    let third = Connection::open(&path).unwrap();
+    for migration in &MIGRATIONS[..3] {
+        third.execute_batch(migration).unwrap();
+    }
+    third.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+    third.pragma_update(None, "user_version", 3).unwrap();
+    drop(third);
+    let mut third = Connection::open(&path).unwrap();
+    let transaction = third.transaction().unwrap();
+    transaction
+        .execute_batch(
+            "INSERT INTO runs (started_at, kind, root, sandbox, approval) VALUES ('2026-01-01T00:00:00Z', 'agent', '', '', '');
+             INSERT INTO messages (run_id, at, message) VALUES (1, '', '{}'), (1, '', '{}')",
+        )
+        .unwrap();
+    link(&transaction, "runs", 1).unwrap();
+    transaction.commit().unwrap();
+    drop(third);
+    let store = Store::open(&path).unwrap();
+    assert_eq!(faults(&store), <[&str; 0]>::default());
+    assert_eq!(store.verify().unwrap().links, 3);
+    store.connection().execute("DELETE FROM messages WHERE id = 1", []).unwrap();
+    assert_eq!(faults(&store), ["removed"]);
+}
+
+#[test]
+fn patterns_of_the_settings_are_taken_out_of_everything() {
+    // contract: S19, P12
+    let dir = tempfile::tempdir().unwrap();
+    let mut policy = Policy::default().layer("test");
+    let mut layer = cmdgate_policy::Layer::new("user");
+    layer.settings.trace.redact = vec![r"CUST-[0-9]{6}".to_owned()];
+    policy = policy.with_layer(layer);
+    let loaded = |policy: &Policy| crate::config::Loaded {
+        policy: policy.clone(),
+        settings: policy.settings(),
+        origins: Vec::new(),
+    };
+    let session = Session::new(dir.path(), loaded(&policy)).unwrap();
+    let path = dir.path().join("traces/trace.db");
+    let store = Store::open(&path).unwrap();
+    let run = store.begin_in("command", Some("look for CUST-104711".to_owned()), &session).unwrap();
+    let (request, decision) = decide("grep CUST-104711 log.txt");
+    run.decided(&request, &decision).unwrap();
+    run.keep_message(serde_json::json!({ "role": "user", "text": "CUST-104711" })).unwrap();
+    run.gate_event(None, GateEvent::Output, serde_json::json!({ "output": ["CUST-104711"] })).unwrap();
+    drop(store);
+    let bytes: Vec<u8> = fs::read_dir(path.parent().unwrap())
+        .unwrap()
+        .flat_map(|file| fs::read(file.unwrap().path()).unwrap())
+        .collect();
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(!text.contains("CUST-104711") && text.contains("[redacted: custom]"));
+    // One that cannot be used stops the writing; files are checked when they are read, but a program can set it.
+    let mut layer = cmdgate_policy::Layer::new("program");
+    layer.settings.trace.redact = vec!["(".to_owned()];
+    let session = Session::new(dir.path(), loaded(&policy.with_layer(layer))).unwrap();
+    let store = Store::open(&path).unwrap();
+    let error = store.begin_in("command", None, &session).unwrap_err().to_string();
+    assert!(error.contains("trace.redact"), "{error}");
 }
 
 #[test]

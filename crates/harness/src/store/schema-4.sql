@@ -1,0 +1,2 @@
+-- Version 4: the conversations of agents' runs are linked like every other row. Those that were there before are linked
+-- by the program when it brings the file up to date.
