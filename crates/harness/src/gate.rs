@@ -343,6 +343,29 @@ impl Gate {
         decision
     }
 
+    /// Decides a request that may run only because it is known to be harmless: what a rule or the approval policy would
+    /// let pass is denied, and so is what a rule would ask about.
+    pub fn decide_harmless(&self, request: &Request) -> Decision {
+        let mut decision = self.decide(request);
+        let harmless = decision.verdict == Some(Verdict::Safe);
+        if decision.effect == Effect::Deny || (harmless && decision.effect == Effect::Allow) {
+            return decision;
+        }
+        decision.reason = if harmless {
+            format!("nobody is asked here, and {}", decision.reason)
+        } else {
+            "not known to read only inside the project, and nothing else runs here".to_owned()
+        };
+        decision.effect = Effect::Deny;
+        decision.source = Source::ToolOverride;
+        decision.code = Some(DecisionCode::PermissionDenied);
+        if !harmless {
+            // What allowed it elsewhere is not what denies it here.
+            decision.ruling = None;
+        }
+        decision
+    }
+
     /// Turns an allow into the token that lets it run. Anything else gives nothing.
     pub fn approve(&self, request: Request, decision: &Decision) -> Option<Approved> {
         (decision.effect == Effect::Allow).then(|| Approved {

@@ -154,6 +154,8 @@ pub struct RunOptions {
     pub in_place: bool,
     /// Whatever the settings say: in the sandbox, and with the network off.
     pub confined: bool,
+    /// In a sandboxed run: nothing of the project is writable and the network is off, whatever the settings say.
+    pub reads_only: bool,
 }
 
 /// A request that may run: the token, how it was decided, and where that is written.
@@ -170,7 +172,7 @@ pub struct Admitted {
 /// One project, ready to decide and run.
 #[derive(Debug)]
 pub struct Session {
-    gate: Gate,
+    gate: Arc<Gate>,
     executor: Executor,
     /// Where rules are remembered.
     remembered: Option<RememberedFile>,
@@ -188,7 +190,7 @@ impl Session {
         let remembered = loaded.remembered_file().map(RememberedFile::new);
         let gate = Gate::new(root, loaded.policy, loaded.settings)?;
         let executor = Executor::builder(gate.root()).build()?;
-        Ok(Self { gate, executor, remembered, overlay: RwLock::new(None) })
+        Ok(Self { gate: Arc::new(gate), executor, remembered, overlay: RwLock::new(None) })
     }
 
     /// Keeps what the sandbox's preflight finds in this directory of the user, for the next process.
@@ -219,10 +221,48 @@ impl Session {
         approver: &dyn Approver,
         recorder: &dyn Recorder,
     ) -> Reply {
-        let Admitted { approved, decision, record } = match self.admit(request, approver, recorder).await {
-            Ok(admitted) => admitted,
-            Err(reply) => return *reply,
+        match self.admit(request, approver, recorder).await {
+            Ok(admitted) => self.run_admitted(admitted, options, recorder).await,
+            Err(reply) => *reply,
+        }
+    }
+
+    /// Runs a request if it is known to be harmless, in a sandbox that lets it do no more than read; anything else is
+    /// refused, and nobody is asked. All of it is recorded.
+    pub async fn perform_harmless(
+        &self,
+        request: Request,
+        options: RunOptions,
+        recorder: &dyn Recorder,
+    ) -> Reply {
+        let gate = self.current();
+        let decision = gate.decide_harmless(&request);
+        let record = match recorder.decided(&request, &decision) {
+            Ok(record) => record,
+            Err(error) => return Reply::NotRecorded(error),
         };
+        match gate.approve(request, &decision) {
+            Some(approved) => {
+                let options = RunOptions { reads_only: true, ..options };
+                self.run_admitted(Admitted { approved, decision, record }, options, recorder).await
+            }
+            None => Reply::Refused(Box::new(decision)),
+        }
+    }
+
+    /// What would be decided about a request now, the rules that were remembered meanwhile included. Nothing is recorded.
+    pub fn decide(&self, request: &Request) -> Decision {
+        self.current().decide(request)
+    }
+
+    /// The gate with what was remembered meanwhile.
+    fn current(&self) -> Arc<Gate> {
+        let overlay = self.overlay.read().unwrap_or_else(PoisonError::into_inner);
+        overlay.clone().unwrap_or_else(|| self.gate.clone())
+    }
+
+    async fn run_admitted(&self, admitted: Admitted, options: RunOptions, recorder: &dyn Recorder) -> Reply {
+        let Admitted { approved, decision, record } = admitted;
         let end = self.run(&approved, options).await;
         let unrecorded = recorder.ended(record, approved.request(), &end).err();
         match end {
@@ -244,8 +284,7 @@ impl Session {
         approver: &dyn Approver,
         recorder: &dyn Recorder,
     ) -> Result<Admitted, Box<Reply>> {
-        let overlay = self.overlay.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let gate = overlay.as_deref().unwrap_or(&self.gate);
+        let gate = &*self.current();
         let decision = gate.decide(&request);
         let record = match recorder.decided(&request, &decision) {
             Ok(record) => record,
@@ -338,7 +377,7 @@ impl Session {
             Scope::User => file()?.add(&wish.rule, None)?,
         }
         let mut overlay = self.overlay.write().unwrap_or_else(PoisonError::into_inner);
-        let latest = overlay.as_deref().unwrap_or(&self.gate).clone();
+        let latest = overlay.as_ref().unwrap_or(&self.gate).as_ref().clone();
         let layer = Layer::new("session").with_rule(wish.rule.clone());
         *overlay = Some(Arc::new(latest.with_layer(layer)));
         Ok(())
@@ -419,7 +458,7 @@ impl Session {
         };
         let mut job = job
             .workdir(approved.workdir())
-            .sandbox(self.sandbox(approved, options.confined))
+            .sandbox(self.sandbox(approved, &options))
             .limits(Limits { group, ..kernel_limits(settings) })
             .environment(base)
             .output(OutputMode {
@@ -446,7 +485,8 @@ impl Session {
     }
 
     /// The sandbox of an approved run.
-    fn sandbox(&self, approved: &Approved, confined: bool) -> Sandbox {
+    fn sandbox(&self, approved: &Approved, options: &RunOptions) -> Sandbox {
+        let &RunOptions { confined, reads_only, .. } = options;
         let settings = self.gate.settings();
         let root = self.gate.root();
         let folders = |list: &Option<Vec<String>>| {
@@ -454,13 +494,14 @@ impl Session {
         };
         let mode = match self.gate.mode() {
             SandboxMode::ReadOnly => Mode::ReadOnly,
+            SandboxMode::WorkspaceWrite if reads_only => Mode::ReadOnly,
             SandboxMode::WorkspaceWrite => Mode::WorkspaceWrite,
             SandboxMode::DangerFullAccess if confined => Mode::WorkspaceWrite,
             SandboxMode::DangerFullAccess => return Sandbox::danger_full_access(),
         };
         let network = match settings.network.allow_domains.as_deref() {
             None | Some([]) => Network::Off,
-            Some(_) if confined => Network::Off,
+            Some(_) if confined || reads_only => Network::Off,
             Some(allowed) => {
                 Network::Domains(DomainRules::allowing(allowed).denying(&settings.network.deny_domains))
             }

@@ -10,9 +10,9 @@ use crate::gate::{Decision, DecisionCode, Request};
 use crate::present;
 use crate::session::Reply;
 use cmdgate_classifier::{Classification, Effects, Finding, PathUse, Verdict};
-use cmdgate_executor::output::render;
+use cmdgate_executor::output::{Chunk, render};
 use cmdgate_executor::probe::{CheckStatus, Report};
-use cmdgate_executor::{Captured, Finished, NetworkEnforced, Outcome, Reads, Rung, Stream};
+use cmdgate_executor::{Captured, Finished, NetworkEnforced, Outcome, Poll, Reads, Rung, State, Stream};
 use serde::Serialize;
 use std::path::Path;
 
@@ -198,7 +198,8 @@ pub struct Replied<'a> {
     pub schema_version: u32,
     /// What was asked for, as one line.
     pub command: &'a str,
-    /// `ran`, `refused`, `approval_required`, `failed` or `not_recorded`.
+    /// `ran`, `refused`, `approval_required`, `failed` or `not_recorded`; of a tool also `decided`, `background` or
+    /// `invalid`.
     pub reply: &'static str,
     /// `allow`, `ask` or `deny`; absent when nothing was decided.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -214,18 +215,107 @@ pub struct Replied<'a> {
     /// The layer that decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layer: Option<&'a str>,
+    /// `safe` or `needs_review`, when a command was only looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<&'static str>,
+    /// The conditions of a safe verdict, when a command was only looked at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<&'static str>,
     /// Why the command needs review.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<WireFinding<'a>>,
     /// How it ended, when it ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<WireRun<'a>>,
+    /// What is known of it, when it runs in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<WireBackground>,
     /// Advice, where a dedicated tool would have done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// The number of the question, where it was kept for `harness approvals`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<i64>,
+}
+
+/// A command in the background.
+#[derive(Debug, Serialize)]
+pub struct WireBackground {
+    /// Its number.
+    pub id: u64,
+    /// `running`, `ended` or `failed`.
+    pub state: &'static str,
+    /// As of a finished run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<&'static str>,
+    /// The exit code, when it exited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The signal, when one ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// What came on standard output since the last poll; absent when nothing was polled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdout: Option<WireNew>,
+    /// What came on standard error since the last poll; absent when nothing was polled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<WireNew>,
+}
+
+/// New output.
+#[derive(Debug, Serialize)]
+pub struct WireNew {
+    /// The text.
+    pub text: String,
+    /// How many bytes before it are not shown.
+    pub skipped_bytes: u64,
+}
+
+impl WireBackground {
+    /// One that was just started.
+    pub const fn started(id: u64) -> Self {
+        Self {
+            id,
+            state: "running",
+            outcome: None,
+            exit_code: None,
+            signal: None,
+            stdout: None,
+            stderr: None,
+        }
+    }
+
+    /// What a poll found.
+    pub fn polled(id: u64, poll: &Poll) -> Self {
+        let new =
+            |chunk: &Chunk| Some(WireNew { text: chunk.text.clone(), skipped_bytes: chunk.skipped_bytes });
+        let (state, outcome) = match &poll.state {
+            State::Running => ("running", None),
+            State::Failed(_) => ("failed", None),
+            State::Ended(finished) => ("ended", Some(outcome_of(&finished.outcome))),
+        };
+        Self {
+            id,
+            state,
+            outcome: outcome.map(|(name, ..)| name),
+            exit_code: outcome.and_then(|(_, code, ..)| code),
+            signal: outcome.and_then(|(_, _, signal, _)| signal),
+            stdout: new(&poll.stdout),
+            stderr: new(&poll.stderr),
+        }
+    }
+}
+
+/// Name, exit code, signal, and whether a kill was incomplete.
+const fn outcome_of(outcome: &Outcome) -> (&'static str, Option<i32>, Option<i32>, bool) {
+    match outcome {
+        Outcome::Exited(code) => ("exited", Some(*code), None, false),
+        Outcome::Signaled(signal) => ("signaled", None, Some(*signal), false),
+        Outcome::TimedOut { kill_incomplete } => ("timed_out", None, None, *kill_incomplete),
+        Outcome::Cancelled { kill_incomplete } => ("cancelled", None, None, *kill_incomplete),
+        Outcome::SandboxFailed { .. } => ("sandbox_failed", None, None, false),
+        Outcome::NotStarted(_) => ("not_started", None, None, false),
+    }
 }
 
 /// A finished run.
@@ -304,20 +394,7 @@ pub const fn reply_kind(reply: &Reply) -> &'static str {
 impl<'a> Replied<'a> {
     /// The serialised form of a reply.
     pub fn new(command: &'a str, root: &Path, reply: &'a Reply) -> Self {
-        let mut replied = Self {
-            schema_version: SCHEMA_VERSION,
-            command,
-            reply: reply_kind(reply),
-            effect: None,
-            code: None,
-            reason: String::new(),
-            rule: None,
-            layer: None,
-            findings: Vec::new(),
-            run: None,
-            hint: None,
-            approval: None,
-        };
+        let mut replied = Self::of_kind(command, reply_kind(reply));
         match reply {
             Reply::Ran { decision, finished, .. } => {
                 replied.decision(decision);
@@ -346,6 +423,46 @@ impl<'a> Replied<'a> {
         replied
     }
 
+    const fn of_kind(command: &'a str, reply: &'static str) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            command,
+            reply,
+            effect: None,
+            code: None,
+            reason: String::new(),
+            rule: None,
+            layer: None,
+            verdict: None,
+            conditions: Vec::new(),
+            findings: Vec::new(),
+            approval: None,
+            run: None,
+            background: None,
+            hint: None,
+        }
+    }
+
+    /// What would be decided about a command that nobody runs.
+    pub fn decided(command: &'a str, decision: &'a Decision) -> Self {
+        let mut replied = Self::of_kind(command, "decided");
+        replied.decision(decision);
+        replied.verdict = decision.verdict.map(Verdict::as_str);
+        replied.conditions = decision.conditions.iter().map(|condition| condition.as_str()).collect();
+        replied
+    }
+
+    /// What is known of a command in the background.
+    pub fn background(command: &'a str, background: WireBackground) -> Self {
+        Self { background: Some(background), ..Self::of_kind(command, "background") }
+    }
+
+    /// Nothing came of a call: `invalid` when its arguments are wrong, else `failed`.
+    pub fn without_decision(code: &'static str, reason: &str) -> Self {
+        let reply = if code == DecisionCode::ValidationError.as_str() { "invalid" } else { "failed" };
+        Self { code: Some(code), reason: reason.to_owned(), ..Self::of_kind("", reply) }
+    }
+
     fn decision(&mut self, decision: &'a Decision) {
         self.effect = Some(decision.effect.as_str());
         self.code = decision.code.map(DecisionCode::as_str);
@@ -358,14 +475,7 @@ impl<'a> Replied<'a> {
 
 impl<'a> WireRun<'a> {
     fn new(root: &Path, finished: &'a Finished) -> Self {
-        let (outcome, exit_code, signal, kill_incomplete) = match &finished.outcome {
-            Outcome::Exited(code) => ("exited", Some(*code), None, false),
-            Outcome::Signaled(signal) => ("signaled", None, Some(*signal), false),
-            Outcome::TimedOut { kill_incomplete } => ("timed_out", None, None, *kill_incomplete),
-            Outcome::Cancelled { kill_incomplete } => ("cancelled", None, None, *kill_incomplete),
-            Outcome::SandboxFailed { .. } => ("sandbox_failed", None, None, false),
-            Outcome::NotStarted(_) => ("not_started", None, None, false),
-        };
+        let (outcome, exit_code, signal, kill_incomplete) = outcome_of(&finished.outcome);
         let output = |captured: &'a Captured, stream: Stream| WireOutput {
             text: render(captured, stream),
             truncated: captured.truncated,

@@ -78,9 +78,9 @@ impl DecideArgs {
         Ok(self.root.as_ref().map_or_else(|| enclosing_repository(&current), |root| current.join(root)))
     }
 
-    /// The effective configuration for the root.
-    pub(crate) fn load(&self, root: &Path, timeout_ms: Option<NonZeroU64>) -> Result<Loaded, Exit> {
-        let overrides = Overrides {
+    /// What these options set.
+    pub(crate) fn overrides(&self, timeout_ms: Option<NonZeroU64>) -> Overrides {
+        Overrides {
             sandbox: self.sandbox.map(|name| match name {
                 SandboxName::ReadOnly => SandboxMode::ReadOnly,
                 SandboxName::WorkspaceWrite => SandboxMode::WorkspaceWrite,
@@ -101,8 +101,13 @@ impl DecideArgs {
             }),
             timeout_ms,
             files: self.policy.clone(),
-        };
-        config::load(root, &UserDirs::from_environment(), &overrides).map_err(|error| config_failed(&error))
+        }
+    }
+
+    /// The effective configuration for the root.
+    pub(crate) fn load(&self, root: &Path, timeout_ms: Option<NonZeroU64>) -> Result<Loaded, Exit> {
+        config::load(root, &UserDirs::from_environment(), &self.overrides(timeout_ms))
+            .map_err(|error| config_failed(&error))
     }
 
     /// A session for the root.
@@ -128,7 +133,7 @@ impl DecideArgs {
 }
 
 /// Shows what is wrong with the configuration, with the place in the file where there is one.
-fn config_failed(error: &ConfigError) -> Exit {
+pub(crate) fn config_failed(error: &ConfigError) -> Exit {
     match error {
         ConfigError::Policy { text, errors } => {
             anstream::eprintln!("{}", crate::diagnose::policy_errors(text, errors));

@@ -11,6 +11,7 @@ mod import;
 mod init;
 mod install;
 mod log;
+mod mcp;
 mod place;
 mod policy;
 mod rules;
@@ -43,6 +44,7 @@ enum Command {
     Init(init::InitArgs),
     Install(install::InstallArgs),
     Uninstall(install::UninstallArgs),
+    Mcp(mcp::McpArgs),
     Log(log::LogArgs),
     Approvals(approvals::ApprovalsArgs),
     Rules(rules::RulesArgs),
@@ -69,6 +71,7 @@ pub fn main() -> ExitCode {
         Command::Init(args) => init::init(&args),
         Command::Install(args) => install::install(&args),
         Command::Uninstall(args) => install::uninstall(&args),
+        Command::Mcp(args) => mcp::mcp(&args),
         Command::Log(args) => log::log(&args),
         Command::Approvals(args) => approvals::approvals(&args),
         Command::Rules(args) => rules::rules(&args),

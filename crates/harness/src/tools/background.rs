@@ -4,6 +4,7 @@ use super::call::ToolReply;
 use crate::gate::Request;
 use crate::present::not_started;
 use crate::session::{RecordId, Recorder};
+use crate::wire::{Replied, WireBackground};
 use cmdgate_executor::{Background, Finished, Outcome, State, output::Chunk};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,9 +17,9 @@ struct Open {
     request: Request,
 }
 
-/// Those that have not been recorded as ended.
+/// The background commands whose ends have not been recorded yet.
 #[derive(Debug, Default)]
-pub(super) struct Backgrounds {
+pub struct Backgrounds {
     open: Mutex<Vec<Open>>,
 }
 
@@ -49,7 +50,7 @@ impl Backgrounds {
     }
 
     /// Ends all of them, and records that.
-    pub(super) async fn end_all(&self, recorder: &dyn Recorder) {
+    pub async fn end_all(&self, recorder: &dyn Recorder) {
         let open: Vec<Background> = self.lock().iter().map(|open| open.background.clone()).collect();
         for background in open {
             let state = background.kill().await;
@@ -62,12 +63,13 @@ impl Backgrounds {
 /// What a poll or a kill says.
 pub(super) fn shown(id: u64, background: &Background) -> ToolReply {
     let poll = background.poll();
+    let structured = Replied::background("", WireBackground::polled(id, &poll));
     let mut text = String::new();
     let _ = writeln!(text, "Background {id}: {}", state_of(&poll.state));
     for (name, chunk) in [("stdout", &poll.stdout), ("stderr", &poll.stderr)] {
         new_text(&mut text, name, chunk);
     }
-    ToolReply::done(text)
+    ToolReply::done(text).with(&structured)
 }
 
 fn new_text(text: &mut String, name: &str, chunk: &Chunk) {

@@ -5,11 +5,16 @@ use super::background::{self, Backgrounds};
 use super::{Tool, ToolSpec, files};
 use crate::approve::Approver;
 use crate::gate::{Action, Decision, DecisionCode, Request};
-use crate::present;
 use crate::session::{Admitted, Recorder, Reply, RunOptions, Session};
+use crate::wire::{Replied, WireBackground};
+use crate::{diagnose, present};
 use cmdgate_executor::{NotStarted, Outcome, State};
+use cmdgate_policy::Effect;
+use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The shortest time that a command may ask for, in milliseconds (contract S1).
@@ -19,6 +24,9 @@ const MOST_LINES: u64 = 2000;
 /// As many characters of a file are shown at once.
 const MOST_CHARS: usize = 64 * 1024;
 
+/// No more of a command is repeated, in bytes.
+const LONGEST_SHOWN: usize = 4096;
+
 /// What the model is told of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolReply {
@@ -27,15 +35,24 @@ pub struct ToolReply {
     /// A stable code, when the call did not do what it should: `VALIDATION_ERROR`, `PERMISSION_DENIED`,
     /// `APPROVAL_REQUIRED`, `TIMEOUT`, `UNAVAILABLE`, `EXECUTION_ERROR`, …
     pub code: Option<&'static str>,
+    /// For a program: [`crate::wire::Replied`] as JSON, of the tools that answer more than text.
+    pub structured: Option<Value>,
 }
 
 impl ToolReply {
     pub(super) const fn done(text: String) -> Self {
-        Self { text, code: None }
+        Self { text, code: None, structured: None }
     }
 
-    fn failed(code: &'static str, text: impl Into<String>) -> Self {
-        Self { text: text.into(), code: Some(code) }
+    pub(crate) fn failed(code: &'static str, text: impl Into<String>) -> Self {
+        let text = text.into();
+        let structured = Replied::without_decision(code, &text);
+        let structured = serde_json::to_value(&structured).ok();
+        Self { text, code: Some(code), structured }
+    }
+
+    pub(super) fn with(self, replied: &Replied<'_>) -> Self {
+        Self { structured: serde_json::to_value(replied).ok(), ..self }
     }
 }
 
@@ -53,7 +70,8 @@ pub struct Toolbox<'t> {
     approver: &'t dyn Approver,
     recorder: &'t dyn Recorder,
     options: RunOptions,
-    backgrounds: Backgrounds,
+    tools: &'static [ToolSpec],
+    backgrounds: Arc<Backgrounds>,
 }
 
 impl std::fmt::Debug for Toolbox<'_> {
@@ -70,14 +88,28 @@ impl<'t> Toolbox<'t> {
         recorder: &'t dyn Recorder,
         options: RunOptions,
     ) -> Self {
-        Self { session, approver, recorder, options, backgrounds: Backgrounds::default() }
+        Self { session, approver, recorder, options, tools: super::TOOLS, backgrounds: Arc::default() }
+    }
+
+    /// The same with other tools than [`super::TOOLS`].
+    #[must_use]
+    pub fn offering(mut self, tools: &'static [ToolSpec]) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// The same with background commands that outlive this toolbox. Whoever shares them ends them.
+    #[must_use]
+    pub fn sharing(mut self, backgrounds: Arc<Backgrounds>) -> Self {
+        self.backgrounds = backgrounds;
+        self
     }
 
     /// Calls a tool with arguments as JSON. It never fails: what went wrong is in the reply.
     pub async fn call(&self, name: &str, arguments: &str) -> ToolReply {
-        let Some(spec) = ToolSpec::named(name) else {
+        let Some(spec) = self.tools.iter().find(|tool| tool.name == name) else {
             let name: String = name.chars().take(64).collect();
-            let known: Vec<&str> = super::TOOLS.iter().map(|tool| tool.name).collect();
+            let known: Vec<&str> = self.tools.iter().map(|tool| tool.name).collect();
             return ToolReply::failed(
                 "VALIDATION_ERROR",
                 format!("VALIDATION_ERROR: there is no tool `{name}`; there are {}", known.join(", ")),
@@ -96,13 +128,19 @@ impl<'t> Toolbox<'t> {
 
     async fn dispatch(&self, tool: Tool, text: &str) -> Result<ToolReply, Invalid> {
         match tool {
-            Tool::Shell => {
+            Tool::Shell | Tool::ShellRead => {
                 let mut arguments = Arguments::parse(text, &["command", "workdir", "timeoutMs"])?;
                 let request = Request { action: Action::Shell(arguments.text("command")?), workdir: None };
                 let workdir = arguments.optional_text("workdir")?;
                 let timeout =
                     arguments.number("timeoutMs", SHORTEST..=millis(self.session.shell_ceiling()))?;
-                Ok(self.run(request, workdir, timeout).await)
+                Ok(self.run(request, workdir, timeout, tool == Tool::ShellRead).await)
+            }
+            Tool::ShellCheck => {
+                let mut arguments = Arguments::parse(text, &["command", "workdir"])?;
+                let action = Action::Shell(arguments.text("command")?);
+                let workdir = arguments.optional_text("workdir")?.map(PathBuf::from);
+                Ok(self.check(&Request { action, workdir }))
             }
             Tool::Exec => {
                 let mut arguments = Arguments::parse(text, &["argv", "workdir", "timeoutMs"])?;
@@ -110,7 +148,7 @@ impl<'t> Toolbox<'t> {
                 let workdir = arguments.optional_text("workdir")?;
                 let timeout =
                     arguments.number("timeoutMs", SHORTEST..=millis(self.session.exec_ceiling()))?;
-                Ok(self.run(request, workdir, timeout).await)
+                Ok(self.run(request, workdir, timeout, false).await)
             }
             Tool::ShellStart => {
                 let mut arguments = Arguments::parse(text, &["command", "workdir"])?;
@@ -162,42 +200,75 @@ impl<'t> Toolbox<'t> {
         }
     }
 
-    async fn run(&self, mut request: Request, workdir: Option<String>, timeout: Option<u64>) -> ToolReply {
-        request.workdir = workdir.map(PathBuf::from);
-        let shown = match &request.action {
-            Action::Exec(argv) => serde_json::to_string(argv).unwrap_or_default(),
-            Action::Shell(_) | Action::Read(_) | Action::Write(_) => request.action.text().into_owned(),
+    /// What would be decided, for the model.
+    fn check(&self, request: &Request) -> ToolReply {
+        let decision = self.session.decide(request);
+        let command = request.action.text();
+        let what = match decision.effect {
+            Effect::Allow => "allow: it would run at once",
+            Effect::Ask => "ask: a person would be asked",
+            Effect::Deny => "deny: it would not run",
         };
+        let text = if command.len() > LONGEST_SHOWN {
+            format!("{what}\n{}{}", decision.reason, decided_by(&decision))
+        } else {
+            format!("{what}\n{}", diagnose::plain_decision(request, &decision))
+        };
+        ToolReply::done(text).with(&Replied::decided(&short(&command), &decision))
+    }
+
+    async fn run(
+        &self,
+        mut request: Request,
+        workdir: Option<String>,
+        timeout: Option<u64>,
+        only_harmless: bool,
+    ) -> ToolReply {
+        request.workdir = workdir.map(PathBuf::from);
+        let shown = short(&shown(&request.action)).into_owned();
         let options = RunOptions { timeout: timeout.map(Duration::from_millis), ..self.options.clone() };
-        let reply = self.session.perform(request, options, self.approver, self.recorder).await;
+        let reply = if only_harmless {
+            self.session.perform_harmless(request, options, self.recorder).await
+        } else {
+            self.session.perform(request, options, self.approver, self.recorder).await
+        };
         match &reply {
             Reply::Ran { decision, finished, unrecorded } => {
-                let mut text = present::report(&shown, self.session.gate().root(), finished);
-                if let Some(hint) = self.session.hint(decision) {
+                let root = self.session.gate().root();
+                let mut text = present::report(&shown, root, finished);
+                let hint = self.session.hint(decision);
+                if let Some(hint) = &hint {
                     let _ = writeln!(text, "\n[{hint}]");
                 }
                 if let Some(error) = unrecorded {
                     let _ = writeln!(text, "\n[{error}]");
                 }
-                ToolReply { text, code: code_of(&finished.outcome) }
+                let code = code_of(&finished.outcome);
+                let replied = Replied { code, hint, ..Replied::new(&shown, root, &reply) };
+                ToolReply { code, ..ToolReply::done(text) }.with(&replied)
             }
             Reply::Refused(_) | Reply::ApprovalRequired { .. } | Reply::Failed(_) | Reply::NotRecorded(_) => {
-                refused(&reply)
+                self.refused(&shown, &reply)
             }
         }
     }
 
     async fn start(&self, request: Request) -> ToolReply {
+        let shown = short(&shown(&request.action)).into_owned();
         let Admitted { approved, record, .. } =
             match self.session.admit(request, self.approver, self.recorder).await {
                 Ok(admitted) => admitted,
-                Err(reply) => return refused(&reply),
+                Err(reply) => return self.refused(&shown, &reply),
             };
-        match self.session.start(&approved, self.options.clone()).await {
+        // Whoever cancels the call that starts it does not end it any more.
+        let options = RunOptions { cancel: None, ..self.options.clone() };
+        match self.session.start(&approved, options).await {
             Ok(background) => {
                 let id = background.id();
                 self.backgrounds.add(background, record, approved.request().clone());
+                let replied = Replied::background(&shown, WireBackground::started(id));
                 ToolReply::done(format!("Background {id}: started. shell_poll shows what it prints."))
+                    .with(&replied)
             }
             Err(error) => {
                 let text = format!("EXECUTION_ERROR: {error}");
@@ -209,6 +280,11 @@ impl<'t> Toolbox<'t> {
                 reply
             }
         }
+    }
+
+    /// What the model is told when nothing ran.
+    fn refused(&self, shown: &str, reply: &Reply) -> ToolReply {
+        refused(reply).with(&Replied::new(shown, self.session.gate().root(), reply))
     }
 
     fn note(&self, reply: &mut ToolReply, id: u64, state: &State) {
@@ -318,6 +394,23 @@ const fn code_of(outcome: &Outcome) -> Option<&'static str> {
         Outcome::NotStarted(NotStarted::NotExecutable { .. } | NotStarted::System { .. })
         | Outcome::SandboxFailed { .. } => Some("EXECUTION_ERROR"),
     }
+}
+
+/// An action as one line; an argument list so that its words can be told apart.
+fn shown(action: &Action) -> String {
+    match action {
+        Action::Exec(argv) => serde_json::to_string(argv).unwrap_or_default(),
+        Action::Shell(_) | Action::Read(_) | Action::Write(_) => action.text().into_owned(),
+    }
+}
+
+/// A command as it is repeated to the model, which knows it: a very long one is cut.
+fn short(command: &str) -> Cow<'_, str> {
+    if command.len() <= LONGEST_SHOWN {
+        return Cow::Borrowed(command);
+    }
+    let start = command.get(..command.floor_char_boundary(LONGEST_SHOWN)).unwrap_or_default();
+    Cow::Owned(format!("{start} [… {} bytes in all]", command.len()))
 }
 
 /// What the model is told when nothing ran.

@@ -1,7 +1,8 @@
 //! The tools that a model is given: what each is, what its arguments are, and what a call of it does.
 //!
-//! One table, [`TOOLS`], is read by the run loop and by the providers. A call goes through
-//! [`Toolbox::call`], which checks the arguments, lets the gate decide, and records what was decided and what came of it.
+//! One table, [`TOOLS`], is read by the run loop and by the providers; [`SERVED`] holds what the MCP server offers, some of
+//! it the same. A call goes through [`Toolbox::call`], which checks the arguments, lets the gate decide, and records what
+//! was decided and what came of it.
 
 mod arguments;
 mod background;
@@ -10,6 +11,7 @@ mod files;
 mod permission;
 mod schema;
 
+pub use background::Backgrounds;
 pub use call::{ToolReply, Toolbox};
 pub(crate) use files::read_approved;
 pub use permission::{Permission, PermissionSource, compose};
@@ -39,6 +41,7 @@ pub struct ToolSpec {
     pub path_access: PathAccess,
     pub(crate) tool: Tool,
     parameters: fn() -> Value,
+    output: Option<fn() -> Value>,
 }
 
 /// A set of tools.
@@ -134,6 +137,8 @@ impl PathAccess {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tool {
     Shell,
+    ShellCheck,
+    ShellRead,
     Exec,
     ShellStart,
     ShellPoll,
@@ -148,114 +153,162 @@ const OF_SHELL: Annotations =
 const READS: Annotations =
     Annotations { read_only: true, destructive: false, idempotent: true, open_world: false };
 
+const SHELL: ToolSpec = ToolSpec {
+    name: "shell",
+    description: "Run a command line with bash in the project and wait for its end. What is known to only read \
+                  runs at once; anything else follows the policy.",
+    group: Group::ShellBuiltins,
+    category: Category::Shell,
+    annotations: OF_SHELL,
+    execution: ExecutionMode::Sequential,
+    ceiling: Some(SHELL_CEILING),
+    path_access: PathAccess::CurrentProject,
+    tool: Tool::Shell,
+    parameters: schema::shell,
+    output: Some(schema::run_output),
+};
+
+const EXEC: ToolSpec = ToolSpec {
+    name: "exec",
+    description: "Run one program with its arguments, without any shell: every byte of an argument reaches the \
+                  program as it is. For builds and tests.",
+    group: Group::ShellBuiltins,
+    category: Category::Shell,
+    annotations: OF_SHELL,
+    execution: ExecutionMode::Sequential,
+    ceiling: None,
+    path_access: PathAccess::CurrentProject,
+    tool: Tool::Exec,
+    parameters: schema::exec,
+    output: Some(schema::run_output),
+};
+
+const SHELL_START: ToolSpec = ToolSpec {
+    name: "shell_start",
+    description: "Start a command line in the background and get its number. At most eight run at once; all end \
+                  with this run.",
+    group: Group::ShellBuiltins,
+    category: Category::Shell,
+    annotations: OF_SHELL,
+    execution: ExecutionMode::Sequential,
+    ceiling: None,
+    path_access: PathAccess::CurrentProject,
+    tool: Tool::ShellStart,
+    parameters: schema::shell_start,
+    output: Some(schema::start_output),
+};
+
+const SHELL_POLL: ToolSpec = ToolSpec {
+    name: "shell_poll",
+    description: "What a background command has printed since the last poll, and whether it still runs.",
+    group: Group::ShellBuiltins,
+    category: Category::Shell,
+    annotations: Annotations { read_only: true, destructive: false, idempotent: false, open_world: false },
+    execution: ExecutionMode::Parallel,
+    ceiling: None,
+    path_access: PathAccess::None,
+    tool: Tool::ShellPoll,
+    parameters: schema::background,
+    output: Some(schema::background_output),
+};
+
+const SHELL_KILL: ToolSpec = ToolSpec {
+    name: "shell_kill",
+    description: "End a background command and everything it started.",
+    group: Group::ShellBuiltins,
+    category: Category::Shell,
+    annotations: Annotations { read_only: false, destructive: true, idempotent: true, open_world: false },
+    execution: ExecutionMode::Parallel,
+    ceiling: None,
+    path_access: PathAccess::None,
+    tool: Tool::ShellKill,
+    parameters: schema::background,
+    output: Some(schema::background_output),
+};
+
+const READ_FILE: ToolSpec = ToolSpec {
+    name: "read_file",
+    description: "Read a text file of the project, or some lines of it.",
+    group: Group::FileBuiltins,
+    category: Category::Files,
+    annotations: READS,
+    execution: ExecutionMode::Parallel,
+    ceiling: None,
+    path_access: PathAccess::CurrentProject,
+    tool: Tool::ReadFile,
+    parameters: schema::read_file,
+    output: None,
+};
+
+const WRITE_FILE: ToolSpec = ToolSpec {
+    name: "write_file",
+    description: "Write a whole file of the project, in one step: it is the old file or the new one, never a part.",
+    group: Group::FileBuiltins,
+    category: Category::Files,
+    annotations: Annotations { read_only: false, destructive: true, idempotent: true, open_world: false },
+    execution: ExecutionMode::Sequential,
+    ceiling: None,
+    path_access: PathAccess::CurrentProject,
+    tool: Tool::WriteFile,
+    parameters: schema::write_file,
+    output: None,
+};
+
+const LIST_DIR: ToolSpec = ToolSpec {
+    name: "list_dir",
+    description: "List a folder of the project, one name a line; a folder's name ends with a slash.",
+    group: Group::FileBuiltins,
+    category: Category::Files,
+    annotations: READS,
+    execution: ExecutionMode::Parallel,
+    ceiling: None,
+    path_access: PathAccess::CurrentProject,
+    tool: Tool::ListDir,
+    parameters: schema::list_dir,
+    output: None,
+};
+
+const SHELL_CHECK: ToolSpec = ToolSpec {
+    name: "shell_check",
+    description: "What would happen to a command line: whether it would run at once, a person would be asked, or it would \
+                  be denied, and why. Never runs anything.",
+    group: Group::ShellBuiltins,
+    category: Category::Shell,
+    annotations: READS,
+    execution: ExecutionMode::Parallel,
+    ceiling: None,
+    path_access: PathAccess::CurrentProject,
+    tool: Tool::ShellCheck,
+    parameters: schema::shell_check,
+    output: Some(schema::check_output),
+};
+
+const SHELL_READ: ToolSpec = ToolSpec {
+    name: "shell_read",
+    description: "Run a command line that is known to only read inside the project, in a sandbox in which it can change \
+                  nothing. Anything else is refused with the reason, and nobody is asked.",
+    group: Group::ShellBuiltins,
+    category: Category::Shell,
+    annotations: READS,
+    execution: ExecutionMode::Parallel,
+    ceiling: Some(SHELL_CEILING),
+    path_access: PathAccess::CurrentProject,
+    tool: Tool::ShellRead,
+    parameters: schema::shell,
+    output: Some(schema::run_output),
+};
+
+/// The shell tool under the name that tells it from [`SHELL_READ`].
+const SHELL_RUN: ToolSpec = ToolSpec { name: "shell_run", ..SHELL };
+
 /// Every tool, in the order in which models see them. All are offered in every mode, `read_only` included: the gate
 /// decides about each call.
-pub static TOOLS: &[ToolSpec] = &[
-    ToolSpec {
-        name: "shell",
-        description: "Run a command line with bash in the project and wait for its end. What is known to only read \
-                      runs at once; anything else follows the policy.",
-        group: Group::ShellBuiltins,
-        category: Category::Shell,
-        annotations: OF_SHELL,
-        execution: ExecutionMode::Sequential,
-        ceiling: Some(SHELL_CEILING),
-        path_access: PathAccess::CurrentProject,
-        tool: Tool::Shell,
-        parameters: schema::shell,
-    },
-    ToolSpec {
-        name: "exec",
-        description: "Run one program with its arguments, without any shell: every byte of an argument reaches the \
-                      program as it is. For builds and tests.",
-        group: Group::ShellBuiltins,
-        category: Category::Shell,
-        annotations: OF_SHELL,
-        execution: ExecutionMode::Sequential,
-        ceiling: None,
-        path_access: PathAccess::CurrentProject,
-        tool: Tool::Exec,
-        parameters: schema::exec,
-    },
-    ToolSpec {
-        name: "shell_start",
-        description: "Start a command line in the background and get its number. At most eight run at once; all end \
-                      with this run.",
-        group: Group::ShellBuiltins,
-        category: Category::Shell,
-        annotations: OF_SHELL,
-        execution: ExecutionMode::Sequential,
-        ceiling: None,
-        path_access: PathAccess::CurrentProject,
-        tool: Tool::ShellStart,
-        parameters: schema::shell_start,
-    },
-    ToolSpec {
-        name: "shell_poll",
-        description: "What a background command has printed since the last poll, and whether it still runs.",
-        group: Group::ShellBuiltins,
-        category: Category::Shell,
-        annotations: Annotations {
-            read_only: true,
-            destructive: false,
-            idempotent: false,
-            open_world: false,
-        },
-        execution: ExecutionMode::Sequential,
-        ceiling: None,
-        path_access: PathAccess::None,
-        tool: Tool::ShellPoll,
-        parameters: schema::background,
-    },
-    ToolSpec {
-        name: "shell_kill",
-        description: "End a background command and everything it started.",
-        group: Group::ShellBuiltins,
-        category: Category::Shell,
-        annotations: Annotations { read_only: false, destructive: true, idempotent: true, open_world: false },
-        execution: ExecutionMode::Sequential,
-        ceiling: None,
-        path_access: PathAccess::None,
-        tool: Tool::ShellKill,
-        parameters: schema::background,
-    },
-    ToolSpec {
-        name: "read_file",
-        description: "Read a text file of the project, or some lines of it.",
-        group: Group::FileBuiltins,
-        category: Category::Files,
-        annotations: READS,
-        execution: ExecutionMode::Parallel,
-        ceiling: None,
-        path_access: PathAccess::CurrentProject,
-        tool: Tool::ReadFile,
-        parameters: schema::read_file,
-    },
-    ToolSpec {
-        name: "write_file",
-        description: "Write a whole file of the project, in one step: it is the old file or the new one, never a part.",
-        group: Group::FileBuiltins,
-        category: Category::Files,
-        annotations: Annotations { read_only: false, destructive: true, idempotent: true, open_world: false },
-        execution: ExecutionMode::Sequential,
-        ceiling: None,
-        path_access: PathAccess::CurrentProject,
-        tool: Tool::WriteFile,
-        parameters: schema::write_file,
-    },
-    ToolSpec {
-        name: "list_dir",
-        description: "List a folder of the project, one name a line; a folder's name ends with a slash.",
-        group: Group::FileBuiltins,
-        category: Category::Files,
-        annotations: READS,
-        execution: ExecutionMode::Parallel,
-        ceiling: None,
-        path_access: PathAccess::CurrentProject,
-        tool: Tool::ListDir,
-        parameters: schema::list_dir,
-    },
-];
+pub static TOOLS: &[ToolSpec] =
+    &[SHELL, EXEC, SHELL_START, SHELL_POLL, SHELL_KILL, READ_FILE, WRITE_FILE, LIST_DIR];
+
+/// The tools that the MCP server offers, in order. Its clients have file tools of their own.
+pub static SERVED: &[ToolSpec] =
+    &[SHELL_CHECK, SHELL_READ, SHELL_RUN, EXEC, SHELL_START, SHELL_POLL, SHELL_KILL];
 
 impl ToolSpec {
     /// The tool of that name.
@@ -274,6 +327,11 @@ impl ToolSpec {
     /// The JSON Schema of its arguments (2020-12).
     pub fn parameters(&self) -> Value {
         (self.parameters)()
+    }
+
+    /// The JSON Schema (2020-12) of [`ToolReply::structured`], where a reply holds more than text.
+    pub fn output(&self) -> Option<Value> {
+        self.output.map(|output| output())
     }
 }
 
@@ -299,8 +357,12 @@ mod tests {
     // contract: S1 S2
     #[test]
     fn every_tool_has_a_name_of_its_own_and_a_closed_schema() {
-        for (at, tool) in TOOLS.iter().enumerate() {
-            assert!(TOOLS[..at].iter().all(|other| other.name != tool.name), "{}", tool.name);
+        for tools in [TOOLS, SERVED] {
+            for (at, tool) in tools.iter().enumerate() {
+                assert!(tools[..at].iter().all(|other| other.name != tool.name), "{}", tool.name);
+            }
+        }
+        for tool in TOOLS.iter().chain(SERVED) {
             let schema = tool.parameters();
             assert_eq!(schema["type"], "object", "{}", tool.name);
             assert_eq!(schema["additionalProperties"], false, "{}", tool.name);

@@ -1,5 +1,6 @@
-//! The JSON Schemas of the tools' arguments.
+//! The JSON Schemas of the tools' arguments, and of what they answer beside the text.
 
+use crate::wire::SCHEMA_VERSION;
 use serde_json::{Value, json};
 
 fn object(properties: &Value, required: &[&str]) -> Value {
@@ -28,6 +29,16 @@ pub(super) fn shell() -> Value {
                 "type": "integer", "minimum": 1000, "maximum": 60_000, "default": 10_000,
                 "description": "Time for the command in milliseconds",
             },
+        }),
+        &["command"],
+    )
+}
+
+pub(super) fn shell_check() -> Value {
+    object(
+        &json!({
+            "command": { "type": "string", "minLength": 1, "description": "The command line" },
+            "workdir": workdir(),
         }),
         &["command"],
     )
@@ -92,4 +103,102 @@ pub(super) fn write_file() -> Value {
 
 pub(super) fn list_dir() -> Value {
     object(&json!({ "path": path("The folder, relative to the project root [default: the root]") }), &[])
+}
+
+pub(super) fn check_output() -> Value {
+    reply(&["decided", "invalid"])
+}
+
+pub(super) fn run_output() -> Value {
+    reply(&["ran", "refused", "approval_required", "failed", "not_recorded", "invalid"])
+}
+
+pub(super) fn start_output() -> Value {
+    reply(&["background", "refused", "approval_required", "failed", "not_recorded", "invalid"])
+}
+
+pub(super) fn background_output() -> Value {
+    reply(&["background", "failed", "invalid"])
+}
+
+/// The serialised form of [`crate::wire::Replied`] with these kinds of reply. New fields may come, so that it is open.
+fn reply(kinds: &[&str]) -> Value {
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    let whole = |description: &str| json!({ "type": "integer", "description": description });
+    let stream = json!({
+        "type": "object",
+        "properties": {
+            "text": text("What is shown of it"),
+            "truncated": { "type": "boolean" },
+            "total_bytes": { "type": "integer" },
+            "total_lines": { "type": "integer" },
+        },
+        "required": ["text", "truncated", "total_bytes", "total_lines"],
+    });
+    let new = json!({
+        "type": "object",
+        "properties": {
+            "text": text("What came since the last poll"),
+            "skipped_bytes": whole("How much before it is not shown"),
+        },
+        "required": ["text", "skipped_bytes"],
+    });
+    json!({
+        "type": "object",
+        "properties": {
+            "schema_version": { "type": "integer", "const": SCHEMA_VERSION },
+            "command": text("What it is about, as one line"),
+            "reply": { "type": "string", "enum": kinds },
+            "effect": { "type": "string", "enum": ["allow", "ask", "deny"] },
+            "code": text("Stable code of what went wrong, such as PERMISSION_DENIED"),
+            "reason": text("Why it was decided so, or what went wrong"),
+            "rule": text("The rule that decided"),
+            "layer": text("The layer that decided"),
+            "verdict": { "type": "string", "enum": ["safe", "needs_review"] },
+            "conditions": { "type": "array", "items": { "type": "string" } },
+            "findings": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": { "code": { "type": "string" }, "message": { "type": "string" } },
+                    "required": ["code", "message", "span"],
+                },
+            },
+            "approval": whole("The number of the stored question, when a person has to answer it elsewhere"),
+            "hint": text("Which other tool would have done"),
+            "run": {
+                "type": "object",
+                "properties": {
+                    "outcome": {
+                        "type": "string",
+                        "enum": ["exited", "signaled", "timed_out", "cancelled", "sandbox_failed", "not_started"],
+                    },
+                    "exit_code": { "type": "integer" },
+                    "signal": { "type": "integer" },
+                    "kill_incomplete": { "type": "boolean" },
+                    "duration_ms": { "type": "integer" },
+                    "workdir": text("Relative to the project root"),
+                    "stdout": stream,
+                    "stderr": stream,
+                    "enforced": { "type": "object", "description": "What the sandbox enforced" },
+                    "denials": { "type": "array", "items": { "type": "string" } },
+                },
+                "required": ["outcome", "duration_ms", "workdir", "stdout", "stderr", "enforced", "denials"],
+            },
+            "background": {
+                "type": "object",
+                "properties": {
+                    "id": whole("For shell_poll and shell_kill"),
+                    "state": { "type": "string", "enum": ["running", "ended", "failed"] },
+                    "outcome": text("How it ended"),
+                    "exit_code": { "type": "integer" },
+                    "signal": { "type": "integer" },
+                    "stdout": new,
+                    "stderr": new,
+                },
+                "required": ["id", "state"],
+            },
+        },
+        "required": ["schema_version", "reply", "reason"],
+    })
 }
