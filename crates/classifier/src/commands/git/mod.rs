@@ -7,7 +7,7 @@ use crate::arg::Arg;
 use crate::argv::{Reader, find};
 use crate::condition::{Condition, Conditions};
 use crate::finding::Code;
-use crate::spec::{CommandSpec, Role, Syntax, discloses, inert, runs, unread};
+use crate::spec::{CommandSpec, Role, ScriptIssue, Syntax, discloses, inert, runs, unread};
 use cmdgate_lexer::Grammar;
 
 mod blame;
@@ -116,7 +116,7 @@ pub(super) static SPEC: CommandSpec = CommandSpec {
         inert(&["--html-path", "--man-path", "--info-path"]).ends(),
         runs(&["--help"], "opens the manual page in a viewer"),
         runs(&["-p", "--paginate"], "starts a pager"),
-        runs(&["-c"], "sets configuration, which may name programs").takes_text(),
+        inert(&["-c"]).takes(Role::Script(setting)),
         runs(&["--config-env"], "sets configuration, which may name programs").takes_text(),
         runs(&["--exec-path"], "chooses where git's own programs are").may_take(Role::Text),
         runs(&["--git-dir"], "chooses another repository, whose configuration may name programs")
@@ -134,6 +134,31 @@ pub(super) static SPEC: CommandSpec = CommandSpec {
     conditions: Conditions::NONE.with(Condition::GitHardened),
     ..CommandSpec::JUDGED
 };
+
+/// What `-c` may set: how the output looks, and that there is no pager. Every other key may name a program, or lift what
+/// neutralises one.
+fn setting(text: &str) -> Result<(), ScriptIssue> {
+    let (key, value) = text.split_once('=').unwrap_or((text, "true"));
+    let key = key.to_ascii_lowercase();
+    let plain = value.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let harmless = match key.split_once('.') {
+        Some(("core", "pager")) => value == "cat",
+        Some(("pager", _)) => matches!(value, "cat" | "false"),
+        Some(("core", "quotepath" | "abbrev")) | Some(("color" | "advice", _)) => plain,
+        Some((
+            "diff",
+            "noprefix" | "mnemonicprefix" | "renames" | "context" | "colormoved" | "algorithm",
+        )) => plain,
+        Some(("log", "decorate" | "date" | "abbrevcommit" | "follow")) => plain,
+        Some(("status", "short" | "branch" | "renames" | "showuntrackedfiles")) => plain,
+        Some(_) | None => false,
+    };
+    if harmless {
+        return Ok(());
+    }
+    let why = "sets configuration, which may name programs";
+    Err(ScriptIssue { code: Code::FlagRuns, ..ScriptIssue::new(0, text.len(), why) })
+}
 
 /// Reads the options before the subcommand, of which `-C` changes the directory for all that follows, and then the
 /// subcommand by its own table. Aliases do not matter: none can take the name of a command that git has.
