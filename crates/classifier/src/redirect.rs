@@ -28,7 +28,8 @@ impl<'a> Judge<'a> {
                 let mut args = Vec::with_capacity(1);
                 self.word(target, &mut args);
                 for arg in &args {
-                    if matches!(arg.shape, Shape::Exact) {
+                    // The pattern of a loop's variable stands for one name.
+                    if matches!(arg.shape, Shape::Exact | Shape::Pattern { many: false, .. }) {
                         self.read_path(arg);
                     } else {
                         self.report(

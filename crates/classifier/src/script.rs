@@ -13,8 +13,8 @@ use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use cmdgate_lexer::{
-    Assignment, Command, Compound, CompoundKind, Connector, Grammar, List, Part, Pipeline, Segment, Span,
-    Word, WordValue, lex,
+    Assignment, Command, Compound, CompoundKind, Connector, Grammar, List, Part, Pipeline, RedirectKind,
+    Segment, Span, Word, WordValue, lex,
 };
 
 /// Wrapped commands (`timeout 5 nice xargs …`) deeper than this are held back.
@@ -661,8 +661,8 @@ impl<'a> Judge<'a> {
     // ---- simple commands ---------------------------------------------------------------------------------------
 
     fn segment(&mut self, segment: &Segment<'a>, inherited: Inherited) -> Prints {
-        let fed = self.redirects(&segment.redirects);
         if segment.words.is_empty() {
+            self.redirects(&segment.redirects);
             let known = self.variables.len();
             for assignment in &segment.assignments {
                 self.assign(assignment);
@@ -690,12 +690,16 @@ impl<'a> Judge<'a> {
                 );
             }
         }
-        let around = inherited.surroundings(fed, inherited.upstream);
         let looped = self.loop_variables(segment);
         if looped.is_empty() {
-            return self.words_as_command(&segment.words, around);
+            return self.command_once(segment, inherited);
         }
-        self.each_combination(&looped, segment, around)
+        self.each_combination(&looped, segment, inherited)
+    }
+
+    fn command_once(&mut self, segment: &Segment<'a>, inherited: Inherited) -> Prints {
+        let fed = self.redirects(&segment.redirects);
+        self.words_as_command(&segment.words, inherited.surroundings(fed, inherited.upstream))
     }
 
     fn words_as_command(&mut self, words: &[Word<'a>], around: Surroundings) -> Prints {
@@ -706,13 +710,22 @@ impl<'a> Judge<'a> {
         self.command(&args, around)
     }
 
-    /// The variables with several possible values that the words of `segment` use.
+    /// The variables with several possible values that the words and redirections of `segment` use.
     fn loop_variables(&self, segment: &Segment<'a>) -> Vec<usize> {
         let mut used = Vec::new();
         if self.variables.is_empty() {
             return used;
         }
-        for part in segment.words.iter().flat_map(Word::parts) {
+        let fed = segment.redirects.iter().filter_map(|redirect| match &redirect.kind {
+            RedirectKind::Read(word) | RedirectKind::HereString(word) => Some(word),
+            RedirectKind::Write { .. }
+            | RedirectKind::WriteBoth { .. }
+            | RedirectKind::ReadWrite(_)
+            | RedirectKind::Duplicate(_)
+            | RedirectKind::Close
+            | RedirectKind::HereDocument { .. } => None,
+        });
+        for part in segment.words.iter().chain(fed).flat_map(Word::parts) {
             if let Part::Variable { name, .. } = part
                 && let Some(at) = self.variables.iter().rposition(|variable| variable.name == *name)
                 && self
@@ -727,7 +740,7 @@ impl<'a> Judge<'a> {
         used
     }
 
-    fn each_combination(&mut self, looped: &[usize], segment: &Segment<'a>, around: Surroundings) -> Prints {
+    fn each_combination(&mut self, looped: &[usize], segment: &Segment<'a>, inherited: Inherited) -> Prints {
         let sizes: Vec<usize> = looped
             .iter()
             .map(|at| self.variables.get(*at).map_or(1, |variable| variable.values.len()))
@@ -758,7 +771,7 @@ impl<'a> Judge<'a> {
                     variable.chosen = true;
                 }
             }
-            self.words_as_command(&segment.words, around);
+            self.command_once(segment, inherited);
             room &= after.add_all(self.places);
         }
         self.places = after;
@@ -1016,12 +1029,13 @@ fn splits_into_itself(text: &str) -> bool {
 
 /// Whether a variable of this name means nothing to bash or to any program: lower-case names that are not among the
 /// few that do, and single capital letters. The executor's environment holds none of them, so an assignment does not
-/// change what a program inherits.
+/// change what a program inherits. Zsh, in which an agent may run what was judged here, ties some to `PATH` and its kind.
 fn is_harmless_name(name: &str) -> bool {
     let lower = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
     let single = name.len() == 1 && name.bytes().all(|b| b.is_ascii_uppercase());
-    (lower || single) && !matches!(name, "histchars" | "auto_resume") && !name.ends_with("_proxy")
+    let special = matches!(name, "histchars" | "auto_resume" | "path" | "cdpath" | "fpath" | "module_path");
+    (lower || single) && !special && !name.ends_with("_proxy")
 }
 
 /// An assignment before a command that changes only how its output looks.
@@ -1036,11 +1050,24 @@ fn is_harmless_assignment(assignment: &Assignment<'_>) -> bool {
         "LC_ALL" | "LANG" | "LC_CTYPE" | "LC_COLLATE" | "LC_MESSAGES" | "LC_NUMERIC" | "LC_TIME" => {
             matches!(value, "C" | "POSIX" | "C.UTF-8" | "C.utf8" | "en_US.UTF-8" | "en_US.utf8")
         }
-        "NO_COLOR" => matches!(value, "" | "1" | "true"),
+        "NO_COLOR" | "FORCE_COLOR" | "CLICOLOR" | "CLICOLOR_FORCE" | "CI" => {
+            matches!(value, "" | "0" | "1" | "2" | "3" | "true" | "false")
+        }
+        "TERM" => value == "dumb",
+        "COLUMNS" => !value.is_empty() && value.len() < 6 && value.bytes().all(|byte| byte.is_ascii_digit()),
+        "TZ" => is_zone(value),
         "GIT_PAGER" | "PAGER" => value == "cat",
         "GIT_OPTIONAL_LOCKS" | "GIT_TERMINAL_PROMPT" => value == "0",
         _ => false,
     }
+}
+
+/// A time zone of the system's own database. With a colon or a slash in front it would be any file.
+fn is_zone(value: &str) -> bool {
+    value.split('/').all(|part| {
+        part.starts_with(|c: char| c.is_ascii_alphabetic())
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+'))
+    })
 }
 
 /// Whether it only sets variables, and cannot fail.
