@@ -7,13 +7,12 @@ use crate::wire::row_name;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use cmdgate_classifier::Finding;
 use cmdgate_policy::{Effect, PolicyErrors};
-use std::io::IsTerminal;
 use std::ops::Range;
 
-/// Colours only where standard output is a terminal and nobody asked for none.
-fn renderer() -> Renderer {
-    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    if std::io::stdout().is_terminal() && !plain { Renderer::styled() } else { Renderer::plain() }
+/// With colours. The caller prints through `anstream`, which takes them out again where they do not belong: into a pipe or a
+/// file, under `NO_COLOR`, at a terminal that has none.
+const fn renderer() -> Renderer {
+    Renderer::styled()
 }
 
 /// A span that is certain to fit the text: clamped, on character boundaries, and not empty where it can be avoided.

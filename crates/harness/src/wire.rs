@@ -4,6 +4,9 @@
 
 pub mod agent;
 pub mod agents;
+pub mod config;
+#[cfg(test)]
+mod schema;
 pub mod trace;
 
 use crate::gate::{Decision, DecisionCode, Request};
@@ -19,8 +22,12 @@ use std::path::Path;
 /// The version of all forms in this module.
 pub const SCHEMA_VERSION: u32 = 1;
 
+/// The JSON Schema of all forms that the subcommands print.
+pub const SCHEMA: &str = include_str!("../wire.schema.json");
+
 /// The answer to one classified command.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Classified<'a> {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -38,6 +45,7 @@ pub struct Classified<'a> {
 
 /// One reason.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WireFinding<'a> {
     /// The stable code.
     pub code: &'static str,
@@ -52,6 +60,7 @@ pub struct WireFinding<'a> {
 
 /// What a command would do.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WireEffects<'a> {
     /// Paths that are read.
     pub reads: Vec<WirePath<'a>>,
@@ -65,6 +74,7 @@ pub struct WireEffects<'a> {
 
 /// A path with the directory that it is relative to.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WirePath<'a> {
     /// The path as the program gets it.
     pub path: &'a str,
@@ -78,6 +88,7 @@ pub struct WirePath<'a> {
 
 /// A line of a batch that could not be judged.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BadLine {
     /// What is wrong.
     pub error: BadLineError,
@@ -85,6 +96,7 @@ pub struct BadLine {
 
 /// What is wrong with a line of a batch.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BadLineError {
     /// `bad_line`
     pub code: &'static str,
@@ -147,6 +159,7 @@ impl<'a> WireEffects<'a> {
 
 /// A decision.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Decided<'a> {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -193,6 +206,7 @@ impl<'a> Decided<'a> {
 
 /// What became of a request.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Replied<'a> {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -320,6 +334,7 @@ const fn outcome_of(outcome: &Outcome) -> (&'static str, Option<i32>, Option<i32
 
 /// A finished run.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WireRun<'a> {
     /// `exited`, `signaled`, `timed_out`, `cancelled`, `sandbox_failed` or `not_started`.
     pub outcome: &'static str,
@@ -347,6 +362,7 @@ pub struct WireRun<'a> {
 
 /// One output stream.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WireOutput<'a> {
     /// The text, with a note where it was cut.
     pub text: String,
@@ -363,6 +379,7 @@ pub struct WireOutput<'a> {
 
 /// What was in force while a command ran.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WireEnforced {
     /// The sandbox mode.
     pub mode: &'static str,
@@ -516,6 +533,7 @@ impl<'a> WireRun<'a> {
 
 /// What a machine can enforce.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Health<'a> {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -529,6 +547,7 @@ pub struct Health<'a> {
 
 /// One check.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WireCheck<'a> {
     /// Its stable name.
     pub name: &'static str,

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 /// Exit status: 0 done, 1 the approval does not exist or was used before, 126 refused; of `resume`, as `harness run`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  harness approvals list\n  harness approvals show 3\n  \
-    harness approvals approve 3 && harness approvals resume 3")]
+    harness approvals approve 3 && harness approvals resume 3\n  harness approvals deny 3 --message 'use a branch'")]
 pub(crate) struct ApprovalsArgs {
     #[command(subcommand)]
     command: ApprovalsCommand,

@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::gate::{Decision, Request};
 use crate::{diagnose, wire};
 use cmdgate_policy::Effect;
-use std::io::{self, Write};
+use std::io::Write;
 
 /// Say what would be decided about a command under the effective policy, without running it
 ///
@@ -77,7 +77,7 @@ fn decide(args: &DecideArgs, command: &str) -> Result<(Request, Decision), Exit>
 }
 
 fn print(text: &str, effect: Effect) -> Exit {
-    if writeln!(io::stdout().lock(), "{text}").is_err() {
+    if writeln!(anstream::stdout().lock(), "{text}").is_err() {
         return Exit::Failed;
     }
     match effect {

@@ -1,5 +1,6 @@
 //! `harness doctor`: what this machine can enforce, and whether the agents are behind it.
 
+use super::progress::Progress;
 use crate::exit::Exit;
 use crate::install::health::{self, AgentHealth, Places, Status};
 use crate::present::printable;
@@ -7,7 +8,7 @@ use crate::wire;
 use cmdgate_executor::Executor;
 use cmdgate_executor::probe::{CheckStatus, Report};
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
 /// Say what this machine can enforce, with a live canary, and how to mend what is missing
 ///
@@ -40,10 +41,12 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Exit {
         Ok(executor) => executor,
         Err(error) => return super::fail(Exit::Failed, error),
     };
+    let progress = Progress::begin("trying the sandbox");
     let report = match super::run::runtime() {
         Ok(runtime) => runtime.block_on(executor.probe()),
         Err(exit) => return exit,
     };
+    drop(progress);
     let text = if args.json {
         match serde_json::to_string(&wire::Health::new(&report)) {
             Ok(text) => text + "\n",
@@ -84,12 +87,9 @@ fn agents(json: bool) -> Exit {
     };
     let project = super::place::enclosing_repository(&current);
     let places = Places::of(home, project, &std::env::var_os("PATH").unwrap_or_default());
-    let shown = io::stderr().is_terminal();
-    let all = health::agents(&places, |what| {
-        if shown {
-            anstream::eprintln!("{}", printable(what));
-        }
-    });
+    let progress = Progress::begin("looking for agents");
+    let all = health::agents(&places, |what| progress.now(&printable(what)));
+    drop(progress);
     let text = if json {
         match serde_json::to_string(&wire::agents::AgentsHealth::new(&all)) {
             Ok(text) => text + "\n",

@@ -42,6 +42,7 @@ pub(crate) struct HookArgs {
 
 /// Allow one run of the command that was refused with this code
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  harness allow-once k3v9xp\n  harness allow-once --yes k3v9xp")]
 pub(crate) struct AllowOnceArgs {
     /// The code
     code: String,

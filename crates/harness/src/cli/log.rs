@@ -28,7 +28,7 @@ const COMMAND_CHARS: usize = 300;
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "Examples:\n  harness log --refused\n  harness log --ran --since 2h --json\n  harness log show 17\n  \
-    harness log verify\n  harness log prune --older-than 90d --max-size 100M"
+    harness log tail --follow\n  harness log export --jsonl > trace.jsonl\n  harness log verify\n  harness log prune --older-than 90d --max-size 100M"
 )]
 pub(crate) struct LogArgs {
     #[command(subcommand)]

@@ -4,6 +4,7 @@ mod agent;
 mod approvals;
 mod check;
 mod classify;
+mod completions;
 mod decide;
 mod doctor;
 mod hook;
@@ -14,12 +15,14 @@ mod log;
 mod mcp;
 mod place;
 mod policy;
+mod progress;
 mod rules;
 mod run;
+mod schema;
 mod trust;
 
 use crate::exit::Exit;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Judge, decide, confine and record the commands of a coding agent.
@@ -52,11 +55,20 @@ enum Command {
     Trust(trust::TrustArgs),
     Policy(policy::PolicyArgs),
     Config(policy::ConfigArgs),
+    Schema(schema::SchemaArgs),
+    Completions(completions::CompletionsArgs),
+    Man(completions::ManArgs),
 }
 
 /// Runs the program with the process's own arguments.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    // Only help needs the examples of subcommands of subcommands, and only it is worth the time.
+    let help = std::env::args_os().any(|word| word == "--help" || word == "-h" || word == "help");
+    let cli = if help {
+        Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit())
+    } else {
+        Cli::parse()
+    };
     let exit = match cli.command {
         Command::Classify(args) => classify::run(&args),
         Command::Check(args) => check::check(&args),
@@ -79,12 +91,79 @@ pub fn main() -> ExitCode {
         Command::Trust(args) => trust::trust(&args),
         Command::Policy(args) => policy::policy(&args),
         Command::Config(args) => policy::config(&args),
+        Command::Schema(args) => schema::schema(&args),
+        Command::Completions(args) => completions::completions(&args),
+        Command::Man(args) => completions::man(&args),
     };
     exit.into()
+}
+
+/// The whole command line. A subcommand of a subcommand shows those of its parent's examples that are its own.
+fn command() -> clap::Command {
+    let whole = Cli::command();
+    let names: Vec<String> = whole.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    names.iter().fold(whole, |whole, name| {
+        whole.mut_subcommand(name, |parent| {
+            let examples = parent.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let children: Vec<String> =
+                parent.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+            children.iter().fold(parent, |parent, child| {
+                let own = format!("harness {name} {child}");
+                let own: Vec<&str> =
+                    examples.lines().filter(|line| line.contains(&own)).map(str::trim_end).collect();
+                let text = format!("Examples:\n{}", own.join("\n"));
+                parent.mut_subcommand(child, |sub| {
+                    if own.is_empty() || sub.get_after_help().is_some() { sub } else { sub.after_help(text) }
+                })
+            })
+        })
+    })
 }
 
 /// Prints an error with what to do about it, and gives back the exit.
 fn fail(exit: Exit, message: impl std::fmt::Display) -> Exit {
     anstream::eprintln!("harness: {message}");
     exit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn each(command: &clap::Command, path: &str, check: &mut impl FnMut(&clap::Command, &str)) {
+        for sub in command.get_subcommands() {
+            let path = format!("{path} {}", sub.get_name());
+            check(sub, &path);
+            each(sub, &path, check);
+        }
+    }
+
+    #[test]
+    fn every_subcommand_has_examples_and_they_are_command_lines() {
+        let mut wrong = Vec::new();
+        each(&command(), "harness", &mut |sub, path| {
+            let text = sub.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let examples = text.lines().map(str::trim).filter(|line| line.starts_with("harness "));
+            let mut own = 0;
+            for example in examples {
+                for words in crate::unwrap::commands(example).argvs {
+                    if words.first().is_some_and(|word| word == "harness") {
+                        own += 1;
+                        if let Err(error) = Cli::try_parse_from(&words) {
+                            wrong.push(format!("{path}: {example}: {error}"));
+                        }
+                    }
+                }
+            }
+            if own == 0 {
+                wrong.push(format!("`{path} --help` has no example"));
+            }
+        });
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        command().debug_assert();
+    }
 }

@@ -6,8 +6,9 @@ use crate::config::{Loaded, OriginState};
 use crate::exit::Exit;
 use crate::present::printable;
 use crate::wire::SCHEMA_VERSION;
+use crate::wire::config::{ConfigShown, PolicyChecked, PolicyLinted, PolicyShown, WireOrigin};
 use clap::Subcommand;
-use cmdgate_policy::{Act, Effect, PolicyFile, Severity, Timestamp, lint_at};
+use cmdgate_policy::{Act, Effect, Policy, PolicyFile, Severity, Timestamp, lint_at};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -17,8 +18,10 @@ use std::time::SystemTime;
 ///
 /// Exit status: 0 done or allow, 1 an example fails or the lint warns, 3 a file is wrong; `check`: 0, 10 ask, 20 deny.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  harness policy test .cmdgate.toml\n  harness policy lint\n  \
-    harness policy check exec 'npm test'\n  harness policy schema > policy.schema.json")]
+#[command(
+    after_help = "Examples:\n  harness policy test .cmdgate.toml\n  harness policy lint\n  harness policy show\n  \
+    harness policy check exec 'npm test'\n  harness policy schema > policy.schema.json"
+)]
 pub(crate) struct PolicyArgs {
     #[command(subcommand)]
     command: PolicyCommand,
@@ -66,7 +69,11 @@ enum PolicyCommand {
 }
 
 /// Show the effective configuration
+///
+/// From the weakest voice to the strongest: built in, `/etc/cmdgate/policy.toml`, `$XDG_CONFIG_HOME/cmdgate/policy.toml` with
+/// what was remembered beside it, `.cmdgate.toml` of the project, `--policy` files, flags.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  harness config show\n  harness config show --origin --json")]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
     command: ConfigCommand,
@@ -76,7 +83,7 @@ pub(crate) struct ConfigArgs {
 enum ConfigCommand {
     /// The effective settings
     Show {
-        /// Also the files that were looked for, and what became of each
+        /// Also where each setting comes from, the files that were looked for, and what became of each
         #[arg(long)]
         origin: bool,
         /// Print JSON
@@ -141,7 +148,8 @@ fn lint(json: bool, decide: &DecideArgs) -> Result<Exit, Exit> {
     let loaded = load(decide)?;
     let lints = lint_at(&loaded.policy, Timestamp::from(SystemTime::now()));
     if json {
-        print_json(&json!({ "schema_version": SCHEMA_VERSION, "lints": lints }))?;
+        let lints = lints.iter().map(|lint| json!(lint)).collect();
+        print_json(&PolicyLinted::new(lints))?;
     } else if lints.is_empty() {
         print("nothing is doubtful\n")?;
     } else {
@@ -195,12 +203,12 @@ fn show(json: bool, decide: &DecideArgs) -> Result<Exit, Exit> {
         defaults.insert(act.as_str().to_owned(), json!({ "effect": effect, "layer": layer }));
     }
     if json {
-        return print_json(&json!({
-            "schema_version": SCHEMA_VERSION,
-            "layers": layers,
-            "defaults": defaults,
-            "settings": loaded.settings,
-        }));
+        return print_json(&PolicyShown {
+            schema_version: SCHEMA_VERSION,
+            layers,
+            defaults,
+            settings: json!(loaded.settings),
+        });
     }
     print(&text)
 }
@@ -209,7 +217,7 @@ fn check(act: Act, target: &str, json: bool, decide: &DecideArgs) -> Result<Exit
     let loaded = load(decide)?;
     let ruling = loaded.policy.check_at(act, target, SystemTime::now());
     if json {
-        print_json(&json!({ "schema_version": SCHEMA_VERSION, "ruling": ruling }))?;
+        print_json(&PolicyChecked::new(json!(ruling)))?;
     } else {
         print(&format!("{}\n", printable(&ruling.to_string())))?;
     }
@@ -229,21 +237,26 @@ fn config_show(origin: bool, json: bool, decide: &DecideArgs) -> Result<Exit, Ex
     };
     let settings =
         serde_json::to_value(&loaded.settings).map_err(|error| super::fail(Exit::Failed, error))?;
+    let set_by = origin.then(|| set_by(&loaded.policy)).transpose()?;
     if json {
-        let origins: Vec<_> = loaded
-            .origins
-            .iter()
-            .map(|found| json!({ "layer": found.layer, "path": found.path, "state": state(found.state) }))
-            .collect();
-        let origins = if origin { json!(origins) } else { serde_json::Value::Null };
-        return print_json(
-            &json!({ "schema_version": SCHEMA_VERSION, "settings": settings, "origins": origins }),
-        );
+        let origins = loaded.origins.iter().map(|found| WireOrigin {
+            layer: found.layer,
+            path: found.path.to_string_lossy().into_owned(),
+            state: state(found.state),
+        });
+        return print_json(&ConfigShown {
+            schema_version: SCHEMA_VERSION,
+            settings,
+            origins: origin.then(|| origins.collect()),
+            set_by,
+        });
     }
     let mut text = String::new();
     for (name, value) in settings.as_object().into_iter().flatten() {
         if !value.is_null() {
-            let _ = writeln!(text, "{name} = {}", printable(&value.to_string()));
+            let by = set_by.as_ref().and_then(|set_by| set_by.get(name)?.as_str());
+            let by = by.map_or_else(String::new, |by| format!("  # {by}"));
+            let _ = writeln!(text, "{name} = {}{}", printable(&value.to_string()), printable(&by));
         }
     }
     if origin {
@@ -258,4 +271,26 @@ fn config_show(origin: bool, json: bool, decide: &DecideArgs) -> Result<Exit, Ex
         }
     }
     print(&text)
+}
+
+/// For each setting, the layer that gave it its value.
+fn set_by(policy: &Policy) -> Result<serde_json::Map<String, serde_json::Value>, Exit> {
+    let settings = |policy: &Policy| match serde_json::to_value(policy.settings()) {
+        Ok(serde_json::Value::Object(settings)) => Ok(settings),
+        Ok(_) => Ok(serde_json::Map::new()),
+        Err(error) => Err(super::fail(Exit::Failed, error)),
+    };
+    let mut growing = Policy::with_defaults(policy.base_defaults());
+    let mut known = settings(&growing)?;
+    let mut set_by: serde_json::Map<_, _> =
+        known.keys().map(|name| (name.clone(), serde_json::Value::from("builtin"))).collect();
+    for layer in policy.layers() {
+        growing.push_layer(layer.clone());
+        let now = settings(&growing)?;
+        for (name, _) in now.iter().filter(|(name, value)| known.get(*name) != Some(value)) {
+            set_by.insert(name.clone(), layer.name.as_str().into());
+        }
+        known = now;
+    }
+    Ok(set_by)
 }

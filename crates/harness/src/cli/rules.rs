@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 ///
 /// Exit status: 0 done, 1 there is no such rule, 3 the file is wrong.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  harness rules list\n  harness rules remove 2")]
 pub(crate) struct RulesArgs {
     #[command(subcommand)]
     command: RulesCommand,

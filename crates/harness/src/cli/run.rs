@@ -1,8 +1,9 @@
 //! `harness run` and `harness exec`: decide, run in the sandbox, present, record.
 
 use super::decide::DecideArgs;
+use super::progress::Progress;
 use crate::approve::pending::Pending;
-use crate::approve::{ApproveAll, Approver, DeferAll, TerminalApprover};
+use crate::approve::{AnswerFuture, ApproveAll, Approver, DeferAll, Question, TerminalApprover};
 use crate::config::UserDirs;
 use crate::exit::Exit;
 use crate::gate::{Action, Request};
@@ -221,6 +222,9 @@ fn perform_by(
         in_place: way.passthrough,
         ..RunOptions::default()
     };
+    // What passes through may draw on the terminal itself.
+    let progress = if way.passthrough { Progress::default() } else { Progress::begin("running") };
+    let approver = &Watched { approver, progress: &progress };
     let mut exit = Exit::Success;
     // A list without commands has nothing that could fail.
     let mut ended = "ran";
@@ -234,6 +238,7 @@ fn perform_by(
         for request in requests {
             let asked = request.clone();
             let reply = session.perform(request, options.clone(), approver, recorder).await;
+            progress.silence(true);
             ended = wire::reply_kind(&reply);
             if let Reply::ApprovalRequired { approval: Some(id), .. } = &reply {
                 anstream::eprintln!(
@@ -251,12 +256,30 @@ fn perform_by(
             if (failed && way.stops) || cancel.is_cancelled() {
                 break;
             }
+            progress.silence(false);
         }
     });
     if let Err(error) = recorder.finish(ended) {
         anstream::eprintln!("harness: the end of this run could not be recorded: {error}");
     }
     exit
+}
+
+/// An approver during whose question no progress is shown.
+struct Watched<'a> {
+    approver: &'a dyn Approver,
+    progress: &'a Progress,
+}
+
+impl Approver for Watched<'_> {
+    fn answer<'q>(&'q self, question: Question<'q>) -> AnswerFuture<'q> {
+        Box::pin(async move {
+            self.progress.silence(true);
+            let answer = self.approver.answer(question).await;
+            self.progress.silence(false);
+            answer
+        })
+    }
 }
 
 /// Prints what became of one command.

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// What `harness doctor --agents` found.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AgentsHealth<'a> {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -17,6 +18,7 @@ pub struct AgentsHealth<'a> {
 
 /// One agent.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WireAgent<'a> {
     /// Its name on the command line.
     pub agent: &'static str,

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 /// Steps of the trace, as `harness log --json` prints them.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Log<'a> {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -23,6 +24,7 @@ impl<'a> Log<'a> {
 
 /// One tool call and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoggedStep {
     /// Its number in the trace.
     pub id: i64,
@@ -72,6 +74,7 @@ pub struct LoggedStep {
 
 /// One step with all that was recorded about it.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepDetail {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -88,6 +91,7 @@ pub struct StepDetail {
 
 /// One row of `harness log export`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Exported<'a> {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -99,6 +103,7 @@ pub struct Exported<'a> {
 
 /// What `harness log verify` found.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WireVerified<'a> {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -114,6 +119,7 @@ pub struct WireVerified<'a> {
 
 /// One fault.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WireFault {
     /// `broken_link`, `changed`, `removed`, `added` or `damaged`.
     pub kind: &'static str,
@@ -142,6 +148,7 @@ impl WireFault {
 
 /// What `harness log prune` removed.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WirePruned {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,

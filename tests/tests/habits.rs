@@ -1,0 +1,217 @@
+//! Habits of a command line: examples, completions, pages, schema, colours.
+
+use cmdgate_tests::{Project, Ran, workspace};
+use serde_json::{Value, json};
+use std::process::{Command, Stdio};
+
+fn schema(project: &Project) -> Value {
+    let printed = project.harness(["schema"]);
+    assert_eq!(printed.code, 0, "{printed:?}");
+    let committed = std::fs::read_to_string(workspace().join("crates/harness/wire.schema.json")).unwrap();
+    assert_eq!(printed.stdout, committed);
+    printed.json()
+}
+
+/// A validator for the one form that says it is printed by this subcommand.
+fn form(schema: &Value, by: &str) -> jsonschema::Validator {
+    let forms = schema["anyOf"].as_array().unwrap();
+    let form = forms
+        .iter()
+        .find(|form| form["description"].as_str().unwrap().split(',').any(|part| part.trim().starts_with(by)))
+        .unwrap_or_else(|| panic!("no form for {by}"));
+    jsonschema::validator_for(&json!({ "$ref": form["$ref"], "$defs": schema["$defs"] })).unwrap()
+}
+
+#[test]
+fn what_is_printed_as_json_is_what_the_schema_says() {
+    let project = Project::new();
+    let schema = schema(&project);
+    project.write(".env", "A=1\n");
+    assert_eq!(project.harness(["install", "gemini"]).code, 0);
+    let commands: [&[&str]; 16] = [
+        &["classify", "--json", "--", "grep -n x a.txt | head; rm b"],
+        &["check", "--json", "--", "cat .env"],
+        &["check", "--json", "--", "git status"],
+        &["run", "--json", "--", "cat a.txt; no-such-program"],
+        &["run", "--json", "--", "cat .env"],
+        &["run", "--json", "--sandbox", "workspace_write", "--", "npm test"],
+        &["exec", "--json", "--", "wc", "-l", "a.txt"],
+        &["doctor", "--json"],
+        &["doctor", "--agents", "--json"],
+        &["config", "show", "--json"],
+        &["config", "show", "--origin", "--json"],
+        &["policy", "show", "--json"],
+        &["policy", "check", "exec", "npm test", "--json"],
+        &["policy", "lint", "--json"],
+        &["log", "--json"],
+        &["log", "verify", "--json"],
+    ];
+    for command in commands {
+        let ran = project.harness(command);
+        let name: Vec<&str> = command.iter().take_while(|word| !word.starts_with("--")).copied().collect();
+        let name = match command {
+            ["doctor", "--agents", ..] => "harness doctor --agents".to_owned(),
+            ["policy", "check", ..] => "harness policy check".to_owned(),
+            _ => format!("harness {}", name.join(" ")),
+        };
+        let answer = ran.json();
+        assert_eq!(answer["schema_version"], 1, "{command:?} {ran:?}");
+        let form = form(&schema, &name);
+        let errors: Vec<String> = form.iter_errors(&answer).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{command:?}: {errors:?}\n{answer}");
+        // A form that takes anything would prove nothing.
+        assert!(!form.is_valid(&json!({ "schema_version": 1 })), "{command:?}");
+        let mut changed = answer.clone();
+        changed["schema_version"] = json!(2);
+        assert!(!form.is_valid(&changed), "{command:?}");
+    }
+}
+
+#[test]
+fn the_origin_of_every_setting_is_shown() {
+    let project = Project::new();
+    project.write_beside(
+        "config/cmdgate/policy.toml",
+        "sandbox = \"workspace_write\"\n[limits]\noutput_lines = 9\n",
+    );
+    project.write(".cmdgate.toml", "approval = \"strict\"\nsandbox = \"danger_full_access\"\n");
+    let shown = project.harness(["config", "show", "--origin"]);
+    assert_eq!(shown.code, 0, "{shown:?}");
+    let line = |name: &str| {
+        shown
+            .stdout
+            .lines()
+            .find(|line| line.starts_with(&format!("{name} = ")))
+            .unwrap_or_else(|| panic!("{shown:?}"))
+    };
+    assert!(line("sandbox").ends_with("# user"), "{}", line("sandbox"));
+    assert!(line("approval").ends_with("# project"), "an untrusted file may tighten: {}", line("approval"));
+    assert!(line("grammar").ends_with("# builtin"), "{}", line("grammar"));
+    assert!(line("limits").ends_with("# user"), "{}", line("limits"));
+    let policy = project.scratch().join("config/cmdgate/policy.toml");
+    assert!(shown.stdout.contains(&format!("# user: {} (read)", policy.display())), "{shown:?}");
+    assert!(shown.stdout.contains("(only_tightens)"), "{shown:?}");
+    let flag = project.harness(["config", "show", "--origin", "--sandbox", "read_only", "--json"]).json();
+    assert_eq!(flag["set_by"]["sandbox"], "command-line", "{flag}");
+}
+
+#[test]
+fn completions_are_scripts_of_their_shells() {
+    let project = Project::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ran = project.harness(["completions", shell]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        for word in ["classify", "allow-once", "passthrough"] {
+            assert!(ran.stdout.contains(word), "{shell}: {word}");
+        }
+    }
+    let script = project.harness(["completions", "bash"]).stdout;
+    project.write("c.bash", &script);
+    let completed = Command::new("bash")
+        .args(["-c", ". ./c.bash && COMP_WORDS=(harness hook cl) COMP_CWORD=2 && _harness harness cl hook && echo ${COMPREPLY[@]}"])
+        .current_dir(project.root())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&completed.stdout), "claude-code cline\n", "{completed:?}");
+}
+
+#[test]
+fn there_is_a_page_for_every_subcommand() {
+    let project = Project::new();
+    let page = project.harness(["man"]);
+    assert!(page.code == 0 && page.stdout.contains(".TH harness 1"), "{page:?}");
+    assert_eq!(project.harness(["man", "pages/man1"]).code, 0);
+    let pages = project.root().join("pages/man1");
+    for name in ["harness", "harness-run", "harness-hook", "harness-policy-test", "harness-init"] {
+        let text = std::fs::read_to_string(pages.join(format!("{name}.1"))).unwrap();
+        assert!(
+            text.contains(".SH SYNOPSIS") && (name == "harness" || text.contains("Examples:")),
+            "{name}: {text}"
+        );
+    }
+    project.write("taken", "");
+    let refused = project.harness(["man", "taken"]);
+    assert!(refused.code == 125 && refused.stderr.contains("name a directory"), "{refused:?}");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_fault() {
+    let project = Project::new();
+    let binary = cmdgate_tests::harness_binary().display();
+    let output = Command::new("bash")
+        .args(["-c", &format!("set -o pipefail; {binary} completions zsh | head -1")])
+        .current_dir(project.root())
+        .output()
+        .unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+}
+
+/// At a terminal, as util-linux's `script` makes one.
+fn at_a_terminal(project: &Project, line: &str, environment: &[(&str, &str)]) -> Ran {
+    let mut command = Command::new("script");
+    command
+        .args(["--quiet", "--return", "--command", line, "/dev/null"])
+        .current_dir(project.root())
+        .env("HOME", project.home())
+        .env("XDG_STATE_HOME", project.scratch().join("state"))
+        .env("XDG_CONFIG_HOME", project.scratch().join("config"))
+        .env("TERM", "xterm-256color")
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR_FORCE")
+        .stdin(Stdio::null());
+    for (name, value) in environment {
+        command.env(name, value);
+    }
+    command.output().unwrap().into()
+}
+
+#[test]
+fn colours_are_for_terminals_alone() {
+    let project = Project::new();
+    project.write("bad.toml", "sandbox = 1\n");
+    let binary = cmdgate_tests::harness_binary().display();
+    let lines = [
+        format!("{binary} explain -- 'rm x'"),
+        format!("{binary} check --policy bad.toml -- ls"),
+        format!("{binary} run -- 'cat .env'"),
+        format!("{binary} nonsense"),
+        format!("{binary} run --help"),
+    ];
+    for line in &lines {
+        let coloured = at_a_terminal(&project, line, &[]);
+        assert!(coloured.stdout.contains("\u{1b}["), "{line}: {coloured:?}");
+        for plain in [&[("NO_COLOR", "1")][..], &[("TERM", "dumb")]] {
+            let plain = at_a_terminal(&project, line, plain);
+            assert!(!plain.stdout.contains("\u{1b}[") && !plain.stdout.is_empty(), "{line}: {plain:?}");
+        }
+        // Neither into a pipe nor into a file.
+        let piped: Ran = project_shell(&project, line).output().unwrap().into();
+        assert!(!piped.stdout.contains('\u{1b}') && !piped.stderr.contains('\u{1b}'), "{line}: {piped:?}");
+    }
+}
+
+fn project_shell(project: &Project, line: &str) -> Command {
+    let mut command = Command::new("bash");
+    command
+        .args(["-c", line])
+        .current_dir(project.root())
+        .env("HOME", project.home())
+        .env("XDG_STATE_HOME", project.scratch().join("state"))
+        .env("XDG_CONFIG_HOME", project.scratch().join("config"))
+        .env_remove("CLICOLOR_FORCE")
+        .stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn whatever_takes_longer_than_a_second_gives_a_sign_of_life_at_a_terminal() {
+    let project = Project::new();
+    let binary = cmdgate_tests::harness_binary().display();
+    let line = format!("{binary} run --sandbox workspace_write --approval never -- 'sleep 2.5'");
+    let shown = at_a_terminal(&project, &line, &[]);
+    assert!(shown.stdout.contains("running… "), "{shown:?}");
+    let piped: Ran = project_shell(&project, &line).output().unwrap().into();
+    assert!(!piped.stderr.contains("running"), "{piped:?}");
+    let json = at_a_terminal(&project, &format!("{line} 2>/dev/null"), &[]);
+    assert!(!json.stdout.contains("running… "), "{json:?}");
+}
