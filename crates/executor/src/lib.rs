@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+// Other Unix systems build and refuse every run; without descriptors, users and symlinks as Unix has them there is not
+// even anything to plan.
+#[cfg(not(unix))]
 compile_error!("commands can be confined on Linux (bubblewrap) and on macOS (sandbox-exec) only");
 
 #[cfg(any(target_os = "macos", test))]

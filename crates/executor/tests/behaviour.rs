@@ -85,6 +85,40 @@ fn a_script_without_an_interpreter_is_run_by_the_shell() {
     });
 }
 
+/// Nothing is promised without a sandbox that only a sandbox could keep: it is refused, in the foreground and in the
+/// background, and nothing runs.
+// contract: S25
+// promise: 7
+#[test]
+fn what_only_a_sandbox_enforces_is_refused_without_one() {
+    both(|| async {
+        let fixture = Fixture::new();
+        let open = Sandbox::danger_full_access();
+        let domains = Network::Domains(DomainRules::allowing(["example.com"]));
+        for (sandbox, said) in [
+            (Sandbox { network: Network::Off, ..open.clone() }, "network cannot be closed"),
+            (Sandbox { mode: Mode::DangerFullAccess, ..Sandbox::default() }, "network cannot be closed"),
+            (Sandbox { network: domains, ..open.clone() }, "restricted to domains"),
+            (Sandbox { reads: Reads::ProjectAndSystem, ..open.clone() }, "reads cannot be confined"),
+        ] {
+            let executor = fixture.executor(sandbox);
+            let errors = [
+                executor.shell("touch ran").run().await.unwrap_err(),
+                executor.argv(["touch", "ran"]).start().await.unwrap_err(),
+                executor.shell("touch ran").plan().unwrap_err(),
+            ];
+            for error in errors {
+                assert!(matches!(error, ExecError::SandboxUnavailable { .. }), "{error:?}");
+                assert!(error.to_string().contains(said), "{error}");
+                assert!(error.to_string().contains("danger_full_access"), "{error}");
+            }
+            assert!(!fixture.project.join("ran").exists());
+        }
+        let finished = fixture.run(open, "true").await;
+        assert_eq!(finished.enforced.network, NetworkEnforced::Open);
+    });
+}
+
 // contract: S19
 #[test]
 fn a_loader_variable_acts_inside_only() {

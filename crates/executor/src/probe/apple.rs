@@ -11,21 +11,10 @@ use crate::sandbox::{Rung, seatbelt};
 
 /// Looks at everything. The canary is run again, whatever was remembered.
 pub(crate) async fn report(core: &Core, floor: Rung) -> Report {
-    let mut checks = Vec::new();
+    let mut checks = vec![super::bash()];
     let mut add = |name, status, detail: String, remedy: Option<String>| {
         checks.push(Check { name, status, detail, remedy });
     };
-    match crate::run::bash() {
-        Some(bash) => add("bash", CheckStatus::Ok, bash.display().to_string(), None),
-        None => {
-            add(
-                "bash",
-                CheckStatus::Failed,
-                "bash was not found".to_owned(),
-                Some("install bash".to_owned()),
-            );
-        }
-    }
     let held = match core.session() {
         Ok(session) => apple::canary(Path::new(seatbelt::PROGRAM), &session).await,
         Err(error) => Err(error),

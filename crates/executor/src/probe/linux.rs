@@ -34,18 +34,8 @@ pub(crate) async fn report(core: &Core, floor: Rung) -> Report {
         Ok(binary) => add("bwrap", CheckStatus::Ok, binary.path.display().to_string(), None),
         Err(problem) => add("bwrap", CheckStatus::Failed, problem.clone(), Some(remedy::install(&facts))),
     }
-    let bash = crate::run::bash();
-    match bash {
-        Some(bash) => add("bash", CheckStatus::Ok, bash.display().to_string(), None),
-        None => {
-            add(
-                "bash",
-                CheckStatus::Failed,
-                "bash was not found".to_owned(),
-                Some("install bash".to_owned()),
-            );
-        }
-    }
+    let bash = super::bash();
+    add(bash.name, bash.status, bash.detail, bash.remedy);
     let restricted = [
         (facts.apparmor_restricts, "AppArmor restricts unprivileged user namespaces"),
         (facts.userns_clone_off, "kernel.unprivileged_userns_clone is 0"),

@@ -4,11 +4,15 @@
 mod apple;
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+mod other;
 
 #[cfg(target_os = "macos")]
 pub(crate) use self::apple::report;
 #[cfg(target_os = "linux")]
 pub(crate) use self::linux::report;
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+pub(crate) use self::other::report;
 use crate::sandbox::Rung;
 
 /// How a check went.
@@ -48,5 +52,21 @@ impl Report {
     /// Whether a sandboxed command would run.
     pub const fn works(&self) -> bool {
         self.rung.is_some()
+    }
+}
+
+/// Whether there is a bash to run commands with.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn bash() -> Check {
+    match crate::run::bash() {
+        Some(bash) => {
+            Check { name: "bash", status: CheckStatus::Ok, detail: bash.display().to_string(), remedy: None }
+        }
+        None => Check {
+            name: "bash",
+            status: CheckStatus::Failed,
+            detail: "bash was not found".to_owned(),
+            remedy: Some("install bash".to_owned()),
+        },
     }
 }

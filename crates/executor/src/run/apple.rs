@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{Attempt, Prepared, Watch, extra_roots, mark};
+use super::{Attempt, Prepared, Watch, extra_roots, mark, outcome, unconfined};
 use crate::apple::{self, Launch};
 use crate::error::{ExecError, Stage};
 use crate::limits::{Holds, LimitStatus};
@@ -18,10 +18,10 @@ use crate::output::Keep;
 use crate::plan::{Access, Operation, Plan};
 use crate::proxy::{self, Serving};
 use crate::sandbox::seatbelt::{self, Confinement, Door};
-use crate::sandbox::{Mode, Network, PrivateTmp, Reads, Rung, bwrap};
+use crate::sandbox::{Mode, Network, PrivateTmp, Rung, bwrap};
 use crate::scan::Scan;
 use crate::session::Session;
-use crate::supervise::{self, Control, End, Ended, Output};
+use crate::supervise::{self, Control, Output};
 
 /// Limits that a command sets on itself.
 type Resources = Vec<(rustix::process::Resource, u64)>;
@@ -49,20 +49,7 @@ impl Prepared {
     pub(super) async fn run_unconfined(self, control: &Control) -> Result<Finished, ExecError> {
         self.check().await?;
         let (resources, limits) = self.limits(false)?;
-        let enforced = Enforced {
-            mode: Mode::DangerFullAccess,
-            backend: Backend::None,
-            rung: None,
-            user_namespace: false,
-            pid_namespace: false,
-            nested_namespaces_disabled: false,
-            seccomp: false,
-            network: NetworkEnforced::Open,
-            unix_sockets: UnixSockets::Open,
-            reads: Reads::Everything,
-            kill: KillStrength::BestEffort,
-            limits,
-        };
+        let enforced = unconfined(KillStrength::BestEffort, limits);
         let words = match self.words(&|path| Some(path.to_owned())) {
             Ok(words) => words,
             Err(reason) => return Ok(self.not_started(reason, enforced)),
@@ -80,21 +67,8 @@ impl Prepared {
             };
             supervise::leader(launch, output, control).await
         };
-        let outcome = match started.await {
-            Ok(ended) => outcome(&ended),
-            Err(error) => {
-                let program = self.program();
-                let kind = error.kind();
-                Outcome::NotStarted(if kind == io::ErrorKind::NotFound {
-                    NotStarted::ProgramNotFound { program }
-                } else if kind == io::ErrorKind::PermissionDenied {
-                    NotStarted::NotExecutable { program, reason: error.to_string() }
-                } else {
-                    NotStarted::System { reason: error.to_string() }
-                })
-            }
-        };
-        Ok(self.finished(outcome, enforced))
+        let ended = started.await;
+        Ok(self.ended_unconfined(ended, enforced))
     }
 
     async fn attempt(&self, session: &Session, control: &Control) -> Result<Attempt, ExecError> {
@@ -255,18 +229,6 @@ impl Prepared {
                 remedy: "accept it by not setting `required`".to_owned(),
             }),
             Some(_) | None => Ok((resources, statuses)),
-        }
-    }
-}
-
-fn outcome(ended: &Ended) -> Outcome {
-    match (ended.end, ended.status.map(supervise::code_or_signal)) {
-        (End::TimedOut, _) => Outcome::TimedOut { kill_incomplete: ended.kill_incomplete },
-        (End::Cancelled, _) => Outcome::Cancelled { kill_incomplete: ended.kill_incomplete },
-        (End::Exited, Some(Ok(code))) => Outcome::Exited(code),
-        (End::Exited, Some(Err(signal))) => Outcome::Signaled(signal),
-        (End::Exited, None) => {
-            Outcome::NotStarted(NotStarted::System { reason: "its status was lost".to_owned() })
         }
     }
 }

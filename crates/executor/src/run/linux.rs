@@ -8,7 +8,7 @@ use std::process::ExitStatus;
 
 use rustix::process::Resource;
 
-use super::{Attempt, Prepared, Watch, Words, extra_roots, lexical, search_path};
+use super::{Attempt, Prepared, Watch, Words, extra_roots, lexical, search_path, unconfined};
 use crate::bounds::{self, Bounds, Situation};
 use crate::error::{ExecError, Stage};
 use crate::find::{self, Binary};
@@ -26,7 +26,7 @@ use crate::proxy::{self, Proxy, Serving};
 use crate::pty::{self, Pty};
 use crate::sandbox::bwrap::{self, Descriptors};
 use crate::sandbox::remedy::{self, Facts};
-use crate::sandbox::{Mode, Network, Reads, Rung, seccomp};
+use crate::sandbox::{Mode, Network, Rung, seccomp};
 use crate::scan::Scan;
 use crate::session::Session;
 use crate::supervise::{self, Control, End, Ended, Output};
@@ -192,20 +192,8 @@ impl Prepared {
             // Orphans of the command can only be found and ended as children of this process.
             process::adopt_orphans().map_err(ExecError::io("become the parent of orphaned processes"))?;
         }
-        let enforced = Enforced {
-            mode: Mode::DangerFullAccess,
-            backend: Backend::None,
-            rung: None,
-            user_namespace: false,
-            pid_namespace: false,
-            nested_namespaces_disabled: false,
-            seccomp: false,
-            network: NetworkEnforced::Open,
-            unix_sockets: UnixSockets::Open,
-            reads: Reads::Everything,
-            kill: if bounds.leaf.kills() { KillStrength::ControlGroup } else { KillStrength::Subreaper },
-            limits: bounds.statuses.clone(),
-        };
+        let kill = if bounds.leaf.kills() { KillStrength::ControlGroup } else { KillStrength::Subreaper };
+        let enforced = unconfined(kill, bounds.statuses.clone());
         let words = match self.words(&|path| Some(path.to_owned())) {
             Ok(words) => words,
             Err(reason) => return Ok(self.not_started(reason, enforced)),
@@ -213,32 +201,8 @@ impl Prepared {
         let mark = Mark::new();
         let (name, value) = mark.variable();
         self.environment.push((name.into(), value.into()));
-        match self.start_unconfined(bounds, words, mark, control).await {
-            Ok(ended) => {
-                let outcome = match (ended.end, ended.status.map(supervise::code_or_signal)) {
-                    (End::TimedOut, _) => Outcome::TimedOut { kill_incomplete: ended.kill_incomplete },
-                    (End::Cancelled, _) => Outcome::Cancelled { kill_incomplete: ended.kill_incomplete },
-                    (End::Exited, Some(Ok(code))) => Outcome::Exited(code),
-                    (End::Exited, Some(Err(signal))) => Outcome::Signaled(signal),
-                    (End::Exited, None) => {
-                        Outcome::NotStarted(NotStarted::System { reason: "its status was lost".to_owned() })
-                    }
-                };
-                Ok(self.finished(outcome, enforced))
-            }
-            Err(error) => {
-                let program = self.program();
-                let kind = error.kind();
-                let reason = if kind == io::ErrorKind::NotFound {
-                    NotStarted::ProgramNotFound { program }
-                } else if kind == io::ErrorKind::PermissionDenied {
-                    NotStarted::NotExecutable { program, reason: error.to_string() }
-                } else {
-                    NotStarted::System { reason: error.to_string() }
-                };
-                Ok(self.not_started(reason, enforced))
-            }
-        }
+        let ended = self.start_unconfined(bounds, words, mark, control).await;
+        Ok(self.ended_unconfined(ended, enforced))
     }
 
     async fn start_unconfined(

@@ -6,6 +6,8 @@
 mod apple;
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+mod other;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -21,17 +23,25 @@ use tokio_util::sync::CancellationToken;
 use self::apple as system;
 #[cfg(target_os = "linux")]
 use self::linux as system;
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+use self::other as system;
 use crate::denial;
 use crate::environment::Place;
 use crate::error::{ExecError, Stage, WorkdirProblem};
 use crate::executor::Core;
 use crate::job::{Command, Settings};
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+use crate::limits::LimitStatus;
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+use crate::outcome::{Backend, KillStrength, NetworkEnforced, UnixSockets};
 use crate::outcome::{Denial, Enforced, Finished, NotStarted, Outcome, Scanned};
 use crate::output::Keep;
 use crate::plan::{self, Plan};
 use crate::proxy::{self, NetworkDecision, Proxy};
-use crate::sandbox::{Mode, Network, bwrap};
+use crate::sandbox::{Mode, Network, Reads, Sandbox, bwrap};
 use crate::scan::Scan;
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+use crate::supervise::{self, End, Ended};
 use crate::supervise::{Captures, Control};
 use crate::view::HostView;
 
@@ -57,6 +67,7 @@ pub(crate) fn prepare(
     mut settings: Settings,
 ) -> Result<Prepared, ExecError> {
     check_command(&command)?;
+    check_unconfined(&settings.sandbox)?;
     if let Some(kept) = core.kept.as_deref().and_then(Path::to_str) {
         settings.sandbox.protected = settings.sandbox.protected.with(kept);
     }
@@ -100,6 +111,40 @@ fn check_command(command: &Command) -> Result<(), ExecError> {
         }
     }
     Ok(())
+}
+
+/// Why nothing runs on a system that has no backend.
+#[cfg_attr(any(target_os = "linux", target_os = "macos"), allow(dead_code, reason = "these have one"))]
+pub(crate) fn no_backend(system: &str) -> ExecError {
+    ExecError::SandboxUnavailable {
+        stage: Stage::Platform,
+        text: format!("there is no way to confine or to end commands on {system}, so none is run"),
+        remedy: "run this on Linux (bubblewrap) or macOS (sandbox-exec)".to_owned(),
+    }
+}
+
+/// Refuses what is asked for together with no sandbox and only a sandbox could give.
+fn check_unconfined(sandbox: &Sandbox) -> Result<(), ExecError> {
+    if bwrap::confines(sandbox.mode) {
+        return Ok(());
+    }
+    let refuse = |what: &str, instead: &str| {
+        Err(ExecError::SandboxUnavailable {
+            stage: Stage::SetUp,
+            text: format!("without a sandbox {what}"),
+            remedy: format!(
+                "ask for `{instead}` with danger_full_access, as `Sandbox::danger_full_access()` does, or for a sandbox"
+            ),
+        })
+    };
+    match (&sandbox.network, sandbox.reads) {
+        (Network::Off, _) => refuse("the network cannot be closed", "Network::On"),
+        (Network::Domains(_), _) => refuse("the network cannot be restricted to domains", "Network::On"),
+        (Network::On, Reads::ProjectAndSystem) => {
+            refuse("reads cannot be confined to the project", "Reads::Everything")
+        }
+        (Network::On, Reads::Everything) => Ok(()),
+    }
 }
 
 /// The extra writable roots, symlinks resolved.
@@ -319,6 +364,26 @@ impl Prepared {
         finished
     }
 
+    /// A run without a sandbox that is over, or could not be started.
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    fn ended_unconfined(self, ended: io::Result<Ended>, enforced: Enforced) -> Finished {
+        let outcome = match ended {
+            Ok(ended) => outcome(&ended),
+            Err(error) => {
+                let program = self.program();
+                let kind = error.kind();
+                Outcome::NotStarted(if kind == io::ErrorKind::NotFound {
+                    NotStarted::ProgramNotFound { program }
+                } else if kind == io::ErrorKind::PermissionDenied {
+                    NotStarted::NotExecutable { program, reason: error.to_string() }
+                } else {
+                    NotStarted::System { reason: error.to_string() }
+                })
+            }
+        };
+        self.finished(outcome, enforced)
+    }
+
     fn finished(self, outcome: Outcome, enforced: Enforced) -> Finished {
         let keep = match (&outcome, self.settings.output.keep) {
             // The last words before a kill say more than the first.
@@ -340,6 +405,39 @@ impl Prepared {
 
     fn not_started(self, reason: NotStarted, enforced: Enforced) -> Finished {
         self.finished(Outcome::NotStarted(reason), enforced)
+    }
+}
+
+/// How a process that was started directly ended.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn outcome(ended: &Ended) -> Outcome {
+    match (ended.end, ended.status.map(supervise::code_or_signal)) {
+        (End::TimedOut, _) => Outcome::TimedOut { kill_incomplete: ended.kill_incomplete },
+        (End::Cancelled, _) => Outcome::Cancelled { kill_incomplete: ended.kill_incomplete },
+        (End::Exited, Some(Ok(code))) => Outcome::Exited(code),
+        (End::Exited, Some(Err(signal))) => Outcome::Signaled(signal),
+        (End::Exited, None) => {
+            Outcome::NotStarted(NotStarted::System { reason: "its status was lost".to_owned() })
+        }
+    }
+}
+
+/// What is in force without a sandbox.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn unconfined(kill: KillStrength, limits: Vec<LimitStatus>) -> Enforced {
+    Enforced {
+        mode: Mode::DangerFullAccess,
+        backend: Backend::None,
+        rung: None,
+        user_namespace: false,
+        pid_namespace: false,
+        nested_namespaces_disabled: false,
+        seccomp: false,
+        network: NetworkEnforced::Open,
+        unix_sockets: UnixSockets::Open,
+        reads: Reads::Everything,
+        kill,
+        limits,
     }
 }
 
@@ -434,4 +532,18 @@ fn mark() -> String {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     format!("{}-{}-{}", std::process::id(), since.as_nanos(), COUNTER.fetch_add(1, Ordering::Relaxed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // contract: S25
+    #[test]
+    fn a_system_without_a_backend_is_named_in_the_refusal() {
+        let error = no_backend("plan9");
+        assert!(matches!(error, ExecError::SandboxUnavailable { stage: Stage::Platform, .. }));
+        let text = error.to_string();
+        assert!(text.contains("plan9") && text.contains("none is run") && text.contains("Linux"), "{text}");
+    }
 }

@@ -22,7 +22,9 @@ pub enum Mode {
     ReadOnly,
     /// The project root and the extra writable roots may be written, save for the protected paths.
     WorkspaceWrite,
-    /// No sandbox at all: an explicit opt-out. Timeouts, the tree kill and the environment rules still hold.
+    /// No sandbox at all: an explicit opt-out. Timeouts, the tree kill and the environment rules still hold. Only with
+    /// [`Network::On`] and [`Reads::Everything`], as [`Sandbox::danger_full_access`] has it: what only a sandbox could
+    /// enforce is refused together with it.
     DangerFullAccess,
 }
 
