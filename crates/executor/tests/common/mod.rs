@@ -14,8 +14,10 @@
     reason = "test support: a failure here is a failed test"
 )]
 
+pub(crate) mod table;
+
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::future::Future;
 use std::io::Read as _;
@@ -43,13 +45,26 @@ pub(crate) const SECRET: &str = "s3cr3t-from-a-file";
 
 /// Runs the calling test's body as root and as an ordinary user.
 pub(crate) fn both<F: Future<Output = ()>>(body: impl FnOnce() -> F) {
+    both_with(Vec::new, body);
+}
+
+/// The same with further variables, which are worked out once, by the process that starts the two halves.
+pub(crate) fn both_with<F: Future<Output = ()>>(
+    variables: impl FnOnce() -> Vec<(&'static str, PathBuf)>,
+    body: impl FnOnce() -> F,
+) {
     if std::env::var_os(CHILD).is_some() {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         return runtime.block_on(body());
     }
     let name = std::thread::current().name().expect("libtest names its threads").to_owned();
-    let exe = reachable_exe();
+    let exe = reachable(&std::env::current_exe().unwrap());
+    let variables = variables();
+    let rerun = |mut command: Command, exe: &Path, name: &str, identity: &str| {
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
+        rerun(command, exe, name, identity);
+    };
     if is_root() {
         rerun(Command::new(&exe), &exe, &name, "root");
         rerun(as_user(), &exe, &name, "user");
@@ -146,25 +161,26 @@ fn shared_directory() -> PathBuf {
     directory
 }
 
-/// The test binary, where the ordinary user can execute it too.
-fn reachable_exe() -> PathBuf {
-    static COPY: OnceLock<PathBuf> = OnceLock::new();
-    COPY.get_or_init(|| {
-        let exe = std::env::current_exe().unwrap();
-        if !is_root() {
-            return exe;
-        }
-        let reachable = as_user().arg("test").arg("-x").arg(&exe).status();
-        if reachable.is_ok_and(|status| status.success()) {
-            return exe;
-        }
-        let copy = shared_directory().join(exe.file_name().unwrap());
+/// A program, where the ordinary user can execute it too.
+pub(crate) fn reachable(program: &Path) -> PathBuf {
+    static COPYING: Mutex<()> = Mutex::new(());
+    if !is_root() {
+        return program.to_owned();
+    }
+    let tried = as_user().arg("test").arg("-x").arg(program).status();
+    if tried.is_ok_and(|status| status.success()) {
+        return program.to_owned();
+    }
+    let _copying = COPYING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let metadata = fs::metadata(program).unwrap();
+    let made = format!("{}-{}-", metadata.mtime(), metadata.mtime_nsec());
+    let copy = shared_directory().join(made + program.file_name().unwrap().to_str().unwrap());
+    if !copy.exists() {
         let partial = shared_directory().join(format!("partial-{}", std::process::id()));
-        fs::copy(&exe, &partial).unwrap();
+        fs::copy(program, &partial).unwrap();
         fs::rename(&partial, &copy).unwrap();
-        copy
-    })
-    .clone()
+    }
+    copy
 }
 
 /// A project, a directory outside it, a home with secrets, and listeners that nobody may reach.
@@ -303,22 +319,31 @@ impl Fixture {
         self.before = self.state();
     }
 
-    pub(crate) fn builder(&self, sandbox: Sandbox) -> ExecutorBuilder {
+    /// What a command is told about the things around it.
+    pub(crate) fn variables(&self) -> Vec<(&'static str, OsString)> {
         let socket = |index: usize| self.sockets.get(index).map(|(path, _)| path.clone()).unwrap_or_default();
-        let environment = Environment::allowlist()
-            .set("HOME", &self.home)
-            .set("OUT", &self.outside)
-            .set("WS", &self.project)
-            .set("SC", &self.helper)
-            .set("HOSTPID", self.host_process.id().to_string())
-            .set("LEAKED", self.leaked.as_raw_fd().to_string())
-            .set("TCP", self.tcp.local_addr().unwrap().port().to_string())
-            .set("UDP", self.udp.local_addr().unwrap().port().to_string())
-            .set("ABSTRACT", &self.abstract_name)
-            .set("TMPSOCK", socket(3))
-            .set("RUNSOCK", socket(4))
-            .set("HOSTTMP", &self.host_files[0])
-            .set("HOSTSHM", &self.host_files[1]);
+        vec![
+            ("HOME", self.home.clone().into()),
+            ("OUT", self.outside.clone().into()),
+            ("WS", self.project.clone().into()),
+            ("SC", self.helper.clone().into()),
+            ("HOSTPID", self.host_process.id().to_string().into()),
+            ("LEAKED", self.leaked.as_raw_fd().to_string().into()),
+            ("TCP", self.tcp.local_addr().unwrap().port().to_string().into()),
+            ("UDP", self.udp.local_addr().unwrap().port().to_string().into()),
+            ("ABSTRACT", self.abstract_name.clone().into()),
+            ("TMPSOCK", socket(3).into()),
+            ("RUNSOCK", socket(4).into()),
+            ("HOSTTMP", self.host_files[0].clone().into()),
+            ("HOSTSHM", self.host_files[1].clone().into()),
+        ]
+    }
+
+    pub(crate) fn builder(&self, sandbox: Sandbox) -> ExecutorBuilder {
+        let environment = self
+            .variables()
+            .into_iter()
+            .fold(Environment::allowlist(), |environment, (name, value)| environment.set(name, value));
         Executor::builder(&self.project)
             .sandbox(sandbox)
             .homes(vec![self.home.clone()])
@@ -403,8 +428,12 @@ impl Fixture {
 
     /// What was reached, changed, read or let through that must not be; empty when all is well.
     pub(crate) fn harm(&mut self, finished: &Finished) -> Vec<String> {
+        self.harm_in(&all_text(finished))
+    }
+
+    /// The same by the text of both streams.
+    pub(crate) fn harm_in(&mut self, text: &str) -> Vec<String> {
         let mut harm = self.damage();
-        let text = all_text(finished);
         if [TOKEN, SECRET].iter().any(|secret| text.contains(secret)) {
             harm.push("a secret was read".to_owned());
         }

@@ -1,0 +1,326 @@
+//! The rows of the executor's sandbox tests once more, through `harness run`: the program sets the sandbox up by itself,
+//! and what the library can do is worth nothing if the program does not ask for it.
+//!
+//! Each command stands in a script, so that it is the sandbox and not the gate that has to hold.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "helpers of tests fail as tests do")]
+
+#[path = "../../crates/executor/tests/common/mod.rs"]
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{Fixture, both_with, table};
+use serde_json::Value;
+
+/// Where the program lies, for both identities.
+const HARNESS: &str = "CMDGATE_TEST_HARNESS";
+
+fn both<F: Future<Output = ()>>(body: impl FnOnce() -> F) {
+    both_with(|| vec![(HARNESS, common::reachable(cmdgate_tests::harness_binary()))], body);
+}
+
+/// `harness run` on a script in the project; its answer.
+fn harness(fixture: &Fixture, options: &[&str], script: &str) -> Value {
+    fs::write(fixture.project.join("row.sh"), script).unwrap();
+    let output = program(fixture, options, "bash row.sh").output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+fn program(fixture: &Fixture, options: &[&str], command: &str) -> Command {
+    let mut program = Command::new(std::env::var_os(HARNESS).unwrap());
+    program
+        .args(["run", "--json", "--approval", "never", "--timeout-ms", "60000"])
+        .args(options)
+        .args(["--", command])
+        .current_dir(&fixture.project)
+        .envs(fixture.variables())
+        .env("XDG_CONFIG_HOME", fixture.base.join("config"))
+        .env("XDG_STATE_HOME", fixture.base.join("state"));
+    program
+}
+
+/// A project for which the program passes the variables of the rows.
+fn fixture() -> Fixture {
+    fixture_under("")
+}
+
+/// The same, with history that can be written: by default all of `.git` is read-only.
+fn fixture_with_history() -> Fixture {
+    fixture_under("unprotected_paths = [\".git\"]\n\n")
+}
+
+fn fixture_under(settings: &str) -> Fixture {
+    let mut fixture = Fixture::new();
+    let config = fixture.base.join("config/cmdgate");
+    fs::create_dir_all(&config).unwrap();
+    fs::create_dir(fixture.base.join("state")).unwrap();
+    let names: Vec<&str> = fixture.variables().iter().map(|(name, _)| *name).collect();
+    let policy = format!(
+        "{settings}[[rule]]\nact = \"exec\"\neffect = \"allow\"\npattern = \"bash **\"\n\n[environment]\nadd = {names:?}\n"
+    );
+    fs::write(config.join("policy.toml"), policy).unwrap();
+    fixture.settle();
+    fixture
+}
+
+/// What both streams held.
+fn text(answer: &Value) -> String {
+    let stream = |name: &str| {
+        let stream = &answer["run"][name];
+        [stream["text"].as_str(), stream["tail"].as_str()].into_iter().flatten().collect::<String>()
+    };
+    stream("stdout") + &stream("stderr")
+}
+
+fn denied(rows: &[table::Denied]) {
+    denied_in(fixture, rows);
+}
+
+fn denied_in(fixture: fn() -> Fixture, rows: &[table::Denied]) {
+    let mut failed = Vec::new();
+    for (name, command) in rows {
+        let mut fixture = fixture();
+        let answer = harness(&fixture, &["--sandbox", "workspace_write"], command);
+        let harm = fixture.harm_in(&text(&answer));
+        if answer["run"]["outcome"] != "exited" || !harm.is_empty() {
+            failed.push(format!("{name}: {}\n{answer}", harm.join("\n")));
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n\n"));
+}
+
+fn work(rows: &[table::Works]) {
+    let mut failed = Vec::new();
+    for (name, mode, command, parts) in rows {
+        let mut fixture = fixture_with_history();
+        let answer = harness(&fixture, &["--sandbox", mode.name()], command);
+        let text = text(&answer);
+        let missing: Vec<_> = parts.iter().filter(|part| !text.contains(**part)).collect();
+        let harm = fixture.harm_in(&text);
+        if answer["run"]["exit_code"] != 0 || !missing.is_empty() || !harm.is_empty() {
+            failed.push(format!("{name}: missing {missing:?}, {}\n{answer}", harm.join("\n")));
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n\n"));
+}
+
+// contract: S25
+// promise: 7, 8
+#[test]
+fn escapes_by_file_system() {
+    both(|| async { denied(table::ESCAPES) });
+}
+
+// contract: S26
+// promise: 8
+#[test]
+fn changes_of_protected_paths() {
+    both(|| async {
+        denied(table::PROTECTED);
+        denied_in(fixture_with_history, table::PROTECTED);
+    });
+}
+
+// contract: S19, P8
+// promise: 10
+#[test]
+fn reads_of_secrets() {
+    both(|| async { denied(table::SECRETS) });
+}
+
+// contract: S25
+#[test]
+fn network_and_sockets() {
+    both(|| async { denied(table::SOCKETS) });
+}
+
+// contract: S25
+#[test]
+fn system_calls() {
+    both(|| async { denied(table::CALLS) });
+}
+
+// contract: S25
+#[test]
+fn rows_that_tell_by_themselves() {
+    both(|| async {
+        denied(table::TOLD);
+        work(table::READ_ONLY);
+    });
+}
+
+// contract: S26, P15
+#[test]
+fn git_npm_and_python_work() {
+    both(|| async { work(table::WORK_GIT_NPM_PYTHON) });
+}
+
+// contract: P15
+#[test]
+fn terminals_sockets_and_tools_work() {
+    both(|| async { work(table::WORK_TOOLS) });
+}
+
+#[test]
+fn w04_cargo_builds_and_tests() {
+    both(|| async {
+        let cargo = Path::new(env!("CARGO"));
+        if rustix::fs::access(cargo, rustix::fs::Access::EXEC_OK).is_err() {
+            // A toolchain in root's home cannot be reached by another user; the half as root covers it.
+            assert!(!common::is_root(), "cargo is needed to build this very test");
+            return;
+        }
+        let mut fixture = fixture();
+        let path = cargo.parent().unwrap().display();
+        let script = format!(
+            "export PATH={path}:/usr/bin:/bin CARGO_HOME=/tmp/cargo\n\
+             cargo init -q --vcs none --name x cr && cd cr && cargo build -q --offline && \
+             cargo test -q --offline 2>&1 | tail -2 && ./target/debug/x"
+        );
+        let answer = harness(&fixture, &["--sandbox", "workspace_write"], &script);
+        let text = text(&answer);
+        assert!(text.contains("test result: ok") && text.contains("Hello, world!"), "{answer}");
+        assert_eq!(fixture.harm_in(&text), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn n06_tmux_of_the_host_takes_no_keys() {
+    both(|| async {
+        let mut fixture = fixture();
+        let socket = fixture.outside.join("tmux.sock");
+        let tmux = |arguments: &[&str]| {
+            let mut command = Command::new("tmux");
+            command.arg("-S").arg(&socket).args(arguments).env_remove("TMUX").env("TERM", "dumb");
+            command.output().unwrap()
+        };
+        let started = tmux(&["-f", "/dev/null", "new-session", "-d", "sh"]);
+        assert!(started.status.success(), "{started:?}");
+        fixture.settle();
+        let script = "for s in $OUT/tmux.sock /tmp/tmux-*/default; do \
+                      tmux -S $s send-keys 'touch $OUT/tmuxesc' Enter && echo SUCCEEDED; done; \
+                      env | grep -E 'TMUX|SSH_AUTH|DBUS|DISPLAY' && echo SUCCEEDED";
+        let answer = harness(&fixture, &["--sandbox", "workspace_write"], script);
+        tmux(&["kill-server"]);
+        assert!(!text(&answer).contains("SUCCEEDED"), "{answer}");
+        assert!(!fixture.outside.join("tmuxesc").exists(), "{answer}");
+    });
+}
+
+#[test]
+fn s35_shared_memory_of_the_host_is_not_seen() {
+    both(|| async {
+        let mut fixture = fixture();
+        let key = (common::unique() % 1_000_000 + 1000).to_string();
+        let bare = |call: &str| {
+            let output = Command::new(&fixture.helper).args([call, &key]).output().unwrap();
+            String::from_utf8_lossy(&output.stdout).contains("SUCCEEDED")
+        };
+        assert!(bare("shmcreate") && bare("shmget"));
+        let script = format!("$SC shmget {key}; ipcs -m");
+        let answer = harness(&fixture, &["--sandbox", "workspace_write"], &script);
+        bare("shmremove");
+        assert_eq!(fixture.harm_in(&text(&answer)), Vec::<String>::new(), "{answer}");
+    });
+}
+
+/// The attacks are real through the program too: without a sandbox the same checks find the damage.
+#[test]
+fn without_a_sandbox_the_attacks_are_seen_to_work() {
+    both(|| async {
+        for attack in
+            ["touch $OUT/abs", "echo x > .git/hooks/pre-commit", "$SC tcp 127.0.0.1 $TCP", "cat ~/.npmrc"]
+        {
+            let mut fixture = fixture();
+            let answer = harness(&fixture, &["--sandbox", "danger_full_access"], attack);
+            assert!(!fixture.harm_in(&text(&answer)).is_empty(), "{attack} did no damage: {answer}");
+        }
+    });
+}
+
+/// The files in which the program keeps what its preflight found.
+fn kept(fixture: &Fixture) -> Vec<PathBuf> {
+    let directory = fixture.base.join("state/cmdgate/preflight");
+    fs::read_dir(directory).into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
+}
+
+/// What one process has found is used by the next, only where it holds, and never where a command could have put it.
+// promise: 7
+#[test]
+fn a_preflight_is_kept_for_the_next_process() {
+    both(|| async {
+        let fixture = fixture();
+        let rung = |options: &[&str]| {
+            let answer = harness(&fixture, options, "true");
+            assert_eq!(answer["run"]["exit_code"], 0, "{answer}");
+            answer["run"]["enforced"]["rung"].as_str().unwrap().to_owned()
+        };
+        let found = rung(&[]);
+        let files = kept(&fixture);
+        let [file] = files.as_slice() else { panic!("{files:?}") };
+        assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+        let text = fs::read_to_string(file).unwrap();
+        assert!(text.contains(&format!("\"rung\":\"{found}\"")), "{text}");
+
+        // A lower rung than the one found shows that the file is what is read.
+        fs::write(file, text.replace("\"rung\":\"full\"", "\"rung\":\"reduced\"")).unwrap();
+        assert_eq!(rung(&[]), "reduced");
+        // Not when it is about another boot, when others could have written it, or when it is half written.
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+        let reduced = text.replace("\"rung\":\"full\"", "\"rung\":\"reduced\"");
+        fs::write(file, reduced.replace(boot.trim(), "another")).unwrap();
+        assert_eq!(rung(&[]), found);
+        fs::write(file, &reduced[..reduced.len() / 2]).unwrap();
+        assert_eq!(rung(&[]), found);
+        fs::write(file, &reduced).unwrap();
+        fs::set_permissions(file, fs::Permissions::from_mode(0o666)).unwrap();
+        assert_eq!(rung(&[]), found);
+
+        // A kept answer that does not hold is found out by the first run, and a new one is made.
+        let old = fs::read_to_string(file).unwrap();
+        fs::write(
+            file,
+            old.replace("\"size\":true", "\"size\":false").replace("\"full\"", "\"shared_proc\""),
+        )
+        .unwrap();
+        assert_eq!(rung(&[]), found, "a rung below the floor is not taken");
+
+        // Many processes at once find one answer or make their own.
+        fs::remove_file(file).unwrap();
+        let children: Vec<_> = (0..6)
+            .map(|_| {
+                program(&fixture, &[], "bash row.sh").stdout(std::process::Stdio::piped()).spawn().unwrap()
+            })
+            .collect();
+        for child in children {
+            let output = child.wait_with_output().unwrap();
+            let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(answer["run"]["enforced"]["rung"], found.as_str(), "{answer}");
+        }
+        assert_eq!(kept(&fixture).len(), 1);
+    });
+}
+
+// promise: 7, 8
+#[test]
+fn a_preflight_is_not_kept_where_a_command_may_write() {
+    both(|| async {
+        let fixture = fixture();
+        let state = fixture.project.join("state");
+        let plant = "mkdir -p state/cmdgate/preflight && chmod 700 state/cmdgate/preflight && \
+                     echo x > state/cmdgate/preflight/preflight-0.json; echo planted";
+        fs::write(fixture.project.join("row.sh"), plant).unwrap();
+        let output = program(&fixture, &["--sandbox", "workspace_write"], "bash row.sh")
+            .env("XDG_STATE_HOME", &state)
+            .output()
+            .unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(answer["run"]["outcome"], "exited", "{answer}");
+        assert!(!state.join("cmdgate/preflight").exists(), "{answer}");
+    });
+}
