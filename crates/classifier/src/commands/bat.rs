@@ -46,7 +46,8 @@ pub(super) static SPEC: CommandSpec = CommandSpec {
         inert(&["--strip-ansi"]).takes(WHEN).elsewhere(),
         inert(&["--style"]).takes_text(),
         inert(&["-r", "--line-range"]).takes_text(),
-        inert(&["-L", "--list-languages"]),
+        // Whatever `--paging` says, and where its output is no terminal too.
+        runs(&["-L", "--list-languages"], "some versions show the list in a pager"),
         inert(&["-u", "--unbuffered"]),
         inert(&["--no-config"]),
         inert(&["--no-custom-assets"]),
