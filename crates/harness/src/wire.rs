@@ -254,6 +254,7 @@ pub struct Replied<'a> {
 
 /// A command in the background.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WireBackground {
     /// Its number.
     pub id: u64,
@@ -278,6 +279,7 @@ pub struct WireBackground {
 
 /// New output.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WireNew {
     /// The text.
     pub text: String,

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// How a run of an agent ended, as `harness agent --json` prints it.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AgentRun<'a> {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
