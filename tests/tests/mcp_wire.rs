@@ -417,6 +417,10 @@ fn a_call_that_is_cancelled_while_it_asks_is_not_run() {
 fn nothing_runs_on_when_the_client_or_the_server_is_gone() {
     for (at, end) in ["close", "vanish", "TERM", "INT", "HUP", "KILL"].into_iter().enumerate() {
         for sandbox in ["workspace_write", "danger_full_access"] {
+            if end == "KILL" && sandbox == "danger_full_access" {
+                // Without a sandbox nobody is left to end what the killed server had started.
+                continue;
+            }
             let project = Project::new();
             let args = ["--sandbox", sandbox, "--approval", "never"];
             let mut raw = Raw::begun(&project, &args, "2025-11-25", json!({}));
@@ -480,8 +484,7 @@ fn what_cannot_be_recorded_is_not_run() {
     assert!(!project.root().join("made").exists());
     assert!(raw.gone().success());
     // Without a trace there is no server.
-    std::fs::write(&trace, "no database").unwrap();
-    let refused = project.harness(["mcp"]);
+    let refused = project.harness(["mcp", "--trace", "/proc/none/trace.db"]);
     assert_eq!((refused.code, refused.stdout.as_str()), (125, ""), "{refused:?}");
 }
 
@@ -525,7 +528,7 @@ fn the_hardened_profile_counts_here_too() {
         ("shell_run", json!({ "command": "touch made" })),
         ("shell_run", json!({ "command": "ls | sort" })),
         ("exec", json!({ "argv": ["touch", "made"] })),
-        ("shell_start", json!({ "command": "python3 -c 1" })),
+        ("shell_start", json!({ "command": "touch made" })),
     ] {
         let told = raw.call(tool, arguments.clone());
         assert_eq!(told["structuredContent"]["code"], "PERMISSION_DENIED", "{arguments}: {told}");

@@ -25,7 +25,10 @@ impl Project {
         store: &Store,
     ) -> Result<Self, OpenError> {
         let loaded = config::load(root, dirs, overrides).map_err(Box::new)?;
-        let session = Session::new(root, loaded)?;
+        let mut session = Session::new(root, loaded)?;
+        if let Some(state) = &dirs.state {
+            session = session.keep_preflight(&state.join("preflight"))?;
+        }
         let gate = session.gate();
         let recorder = store.begin(&RunInfo {
             kind: "mcp",
