@@ -24,7 +24,8 @@ fn generate() -> String {
     add::<super::Replied<'_>>(
         g,
         &mut forms,
-        "harness run --json, harness exec --json, harness approvals resume --json",
+        "harness run --json, harness exec --json, harness approvals resume --json, and what the tools of harness mcp \
+         answer beside the text",
     );
     add::<super::Health<'_>>(g, &mut forms, "harness doctor --json");
     add::<agents::AgentsHealth<'_>>(g, &mut forms, "harness doctor --agents --json");
