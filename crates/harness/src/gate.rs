@@ -429,7 +429,37 @@ impl Gate {
             .iter()
             .map(|argv| self.policy.check_exec_at(argv, now()))
             .filter(|ruling| ruling.rule.is_some() && ruling.effect != Effect::Allow);
-        certain.chain(possible).collect()
+        certain.chain(possible).chain(self.syntax_rulings(commands)).collect()
+    }
+
+    /// The denies and asks that are written for what the line has besides plain commands: see [`crate::syntax`].
+    fn syntax_rulings(&self, commands: &unwrap::Commands) -> Vec<Ruling> {
+        const MARK: &str = "syntax:";
+        let about_syntax = |pattern: &str| pattern.starts_with(MARK);
+        let mut rulings = Vec::new();
+        if commands.syntax.is_empty()
+            || !self
+                .policy
+                .rules()
+                .any(|(_, rule)| rule.act == Act::Exec && about_syntax(rule.pattern.as_str()))
+        {
+            return rulings;
+        }
+        for name in &commands.syntax {
+            for argv in &commands.argvs {
+                let target = format!("{MARK}{name} {}", argv.join(" "));
+                for (layer, rule) in self.policy.matching(Act::Exec, &target, Some(now())) {
+                    if about_syntax(&rule.pattern) && rule.effect != Effect::Allow {
+                        let mut ruling = self.policy.check_at(Act::Exec, &target, now());
+                        ruling.effect = rule.effect;
+                        layer.clone_into(&mut ruling.layer);
+                        ruling.rule = Some(rule);
+                        rulings.push(ruling);
+                    }
+                }
+            }
+        }
+        rulings
     }
 
     fn decide_exec(&self, argv: &[String], workdir: &Path) -> Decision {

@@ -22,6 +22,7 @@ pub mod resolve;
 pub mod secrets;
 pub mod session;
 pub mod store;
+pub mod syntax;
 mod toolchain;
 pub mod tools;
 pub mod trust;

@@ -4,6 +4,7 @@
 //! never calls such a command safe.
 
 use cmdgate_classifier::{Context, Grammar, Run, classify};
+use std::collections::BTreeSet;
 
 /// Wrapped deeper than this, a command counts as not understood.
 const DEEPEST: u8 = 6;
@@ -20,6 +21,8 @@ pub struct Commands {
     pub incomplete: bool,
     /// Whether one of them is given a script, in which anything may stand.
     pub interprets: bool,
+    /// What there is besides plain commands: see [`crate::syntax`].
+    pub syntax: BTreeSet<&'static str>,
 }
 
 /// All commands of a command line.
@@ -41,6 +44,7 @@ fn collect(line: &str, found: &mut Commands, depth: u8) {
         found.incomplete = true;
         return;
     }
+    crate::syntax::collect(line, &mut found.syntax);
     let classification = classify(line, &Context::new(Grammar::Sequence));
     if classification.effects.runs.is_empty() && !classification.findings.is_empty() {
         found.incomplete = true;
@@ -84,9 +88,12 @@ fn add(argv: Vec<String>, found: &mut Commands, depth: u8) {
                     add(other, &mut maybe, depth - 1);
                     found.possible.extend(maybe.argvs);
                     found.possible.extend(maybe.possible);
+                    found.syntax.extend(maybe.syntax);
                 }
             }
-            if matches!(program, "timeout" | "nice" | "ionice" | "stdbuf" | "command" | "time") {
+            let only_runs = ["timeout", "nice", "ionice", "stdbuf", "command", "time"];
+            if let Some(name) = only_runs.into_iter().find(|name| *name == program) {
+                found.syntax.insert(name);
                 found.possible.push(argv);
                 return;
             }

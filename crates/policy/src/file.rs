@@ -214,7 +214,8 @@ struct RawRule {
     /// Only the whole target counts, not a program without its arguments nor the last component of a path.
     #[serde(default, skip_serializing_if = "is_false")]
     whole: bool,
-    /// For an allow: the spaces of the pattern stand between words, and not within one.
+    /// For an allow, the spaces of the pattern stand between words, and not within one; for a deny or an ask, those of
+    /// its exceptions.
     #[serde(default, skip_serializing_if = "is_false")]
     words: bool,
     /// Why it is there; shown with every answer it gives.

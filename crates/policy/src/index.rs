@@ -233,7 +233,7 @@ impl Entry {
             effect: rule.effect,
             tighten_only: layer.tighten_only || broken,
             whole: rule.whole && !broken,
-            words: rule.words && rule.effect == Effect::Allow,
+            words: rule.words,
             expires: rule.expires,
             compiled,
             except: except.clone().into(),
@@ -247,7 +247,8 @@ impl Entry {
         if (self.whole && partial) || !self.compiled.admits(spelling.on) {
             return None;
         }
-        match (self.words, spelling.spaces) {
+        let by_words = self.words && self.effect == Effect::Allow;
+        match (by_words, spelling.spaces) {
             (true, Spaces::Blurred) | (false, Spaces::Marked) => return None,
             (_, Spaces::Between) | (true, Spaces::Marked) | (false, Spaces::Blurred) => {}
         }
@@ -263,10 +264,15 @@ impl Entry {
                 return None;
             }
         }
+        let reading = match (self.words && !by_words, spelling.spaces, &spelling.marked) {
+            (true, Spaces::Blurred, None) => return Some(firm),
+            (true, Spaces::Blurred, Some(marked)) => marked.as_str(),
+            (_, Spaces::Between | Spaces::Marked | Spaces::Blurred, _) => &spelling.text,
+        };
         let spared = self.except.iter().any(|except| {
             // An exception narrows: generously from an allow, and only to the letter from the others.
             except.admits(spelling.on)
-                && (except.glob.matches(&spelling.text)
+                && (except.glob.matches(reading)
                     || self.effect == Effect::Allow && except.matches_folded(&spelling.folded))
         });
         (!spared).then_some(firm)

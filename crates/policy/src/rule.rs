@@ -30,8 +30,9 @@ pub struct Rule {
     pub whole: bool,
     /// For an allow: the spaces of the pattern stand between words. A rule for `git status` then does not speak
     /// about the two words `git` and `status x`, which read the same once they are joined; a `*` still stands for
-    /// any words, with spaces in them or not. Without known words ([`crate::Policy::check`]) it changes nothing, nor
-    /// does it for denies and asks, which go by any reading.
+    /// any words, with spaces in them or not. A deny or an ask goes by any reading, and this is for its exceptions:
+    /// none of them spares a command by a reading that the words do not have. Without known words
+    /// ([`crate::Policy::check`]) it changes nothing.
     pub words: bool,
     /// Why it is there, in its author's words; shown with every answer it gives.
     pub reason: Option<String>,

@@ -20,6 +20,8 @@ pub(crate) struct Form<'a> {
     pub(crate) loose: bool,
     pub(crate) on: MatchedOn,
     pub(crate) spaces: Spaces,
+    /// Of a blurred spelling, the one in which the spaces are marked.
+    pub(crate) marked: Option<String>,
 }
 
 /// What the spaces of a spelling tell about words.
@@ -54,15 +56,23 @@ impl<'a> Forms<'a> {
         forms.add_command(program.as_ref(), joined);
         let blurs = |word: &str| word.is_empty() || word.contains(' ');
         if argv.iter().any(|word| blurs(word.as_ref())) {
-            for form in &mut forms.list {
-                let of_program = matches!(form.on, MatchedOn::Program | MatchedOn::Basename);
-                if !of_program || blurs(program.as_ref()) {
-                    form.spaces = Spaces::Blurred;
-                }
-            }
             let mark =
                 |word: &str| if word.is_empty() { WITHIN.to_owned() } else { word.replace(' ', WITHIN) };
             let marked = argv.iter().map(|word| mark(word.as_ref())).collect::<Vec<_>>().join(" ");
+            let even = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+            for form in &mut forms.list {
+                let of_program = matches!(form.on, MatchedOn::Program | MatchedOn::Basename);
+                if of_program && !blurs(program.as_ref()) {
+                    continue;
+                }
+                form.spaces = Spaces::Blurred;
+                if form.text == joined {
+                    form.marked = Some(marked.clone());
+                } else if form.text == even(joined) {
+                    let words = argv.iter().map(|word| mark(&even(word.as_ref())));
+                    form.marked = Some(words.collect::<Vec<_>>().join(" "));
+                }
+            }
             forms.push(Act::Exec, Cow::Owned(marked), false, MatchedOn::Command);
             if let Some(form) = forms.list.last_mut() {
                 form.spaces = Spaces::Marked;
@@ -100,7 +110,7 @@ impl<'a> Forms<'a> {
                 (Cow::Owned(fold_target(act, text).into_owned()), Cow::Owned(fold(text).into_owned()))
             }
         };
-        self.list.push(Form { text, folded, scan, loose, on, spaces: Spaces::Between });
+        self.list.push(Form { text, folded, scan, loose, on, spaces: Spaces::Between, marked: None });
     }
 
     fn add_path(&mut self, act: Act, raw: &'a str) {

@@ -1,6 +1,6 @@
 //! Claude Code.
 
-use super::{Dice, Line, Model, PROGRAMS, Part, Says, WORDS, hold, wild};
+use super::{Dice, Line, Model, PROGRAMS, Part, Says, WORDS, every_part, hold, wild};
 use cmdgate_harness::import::Source;
 
 #[derive(Debug)]
@@ -106,34 +106,7 @@ impl Model for Claude {
     }
 
     fn says(&self, line: &Line) -> Says {
-        let mut says: Vec<Says> = Vec::new();
-        for part in &line.parts {
-            says.push(self.part(part));
-            if let Some(program) = part.inside {
-                // The outer command, whose argument is the substitution.
-                let inner = Part { inside: None, ..part.clone() };
-                let outer = format!("{program} $({})", inner.render());
-                let any = |rules: &[String]| rules.iter().any(|rule| matches(rule, &outer));
-                says.push(if any(&self.deny) {
-                    Says::Deny
-                } else if any(&self.ask) {
-                    Says::Ask
-                } else if any(&self.allow) {
-                    Says::Allow
-                } else {
-                    Says::Nothing
-                });
-            }
-        }
-        if says.contains(&Says::Deny) {
-            Says::Deny
-        } else if says.contains(&Says::Ask) {
-            Says::Ask
-        } else if says.iter().all(|one| *one == Says::Allow) {
-            Says::Allow
-        } else {
-            Says::Nothing
-        }
+        every_part(line, |part| self.part(part))
     }
 }
 

@@ -124,3 +124,107 @@ fn bad_settings_of_claude_are_refused_with_their_line() {
         assert!(ran.code == 3 && ran.stderr.contains("nothing was imported"), "{ran:?}");
     }
 }
+
+#[test]
+fn bad_files_of_the_others_are_refused_with_their_line() {
+    let deep = format!("a = {}", "[".repeat(100_000));
+    refuses(
+        "gemini",
+        &[
+            ("[[rule]]\ndecision = \"allow\"\n", 1),
+            ("[[rule]]\npriority = 1\ndecision = \"yes\"\n", 3),
+            ("[[rule]]\npriority = 1000\ndecision = \"deny\"\n", 2),
+            ("[[rule]]\npriority = 1.5\ndecision = \"deny\"\n", 2),
+            ("[[rule]]\npriority = 1\ndecision = \"deny\"\ncommandPrefix = [\"a\", 7]\n", 4),
+            ("[[rule]]\npriority = 1\ndecision = \"deny\"\ncommandPrefix = []\n", 4),
+            ("[rule]\npriority = 1\n", 1),
+            ("a = [\n\n", 1),
+            (&deep, 1),
+        ],
+    );
+    refuses(
+        "cursor",
+        &[
+            ("{\"terminalAllowlist\": \"git\"}", 1),
+            ("{\"terminalAllowlist\": [\n7]}", 2),
+            ("{\"permissions\": {\n\"deny\": [\"rm\"]}}", 2),
+            ("{\"permissions\": {\"deny\": [\"Shell(rm\"]}}", 1),
+            ("nonsense", 1),
+        ],
+    );
+    refuses(
+        "opencode",
+        &[
+            ("{\"permission\": 7}", 1),
+            ("{\"permission\": {\"bash\": {\n\"git *\": \"maybe\"}}}", 2),
+            ("{\"permission\": {\"bash\": {\"a\": \"ask\",\n\"a\": \"allow\"}}}", 2),
+            ("{\"permissions\": [\n{\"action\": \"shell\", \"effect\": \"deny\"}]}", 2),
+            (
+                "{\"permissions\": [{\"action\": \"shell\", \"resource\": \"*\", \"effect\": \"deny\",\n\"when\": 1}]}",
+                2,
+            ),
+            ("{\"permissions\": [\"x\"]}", 1),
+        ],
+    );
+    refuses(
+        "copilot",
+        &[
+            ("echo hello\n", 1),
+            ("copilot \\\n --allow-tool", 2),
+            ("copilot --deny-tool 'shell(rm'", 1),
+            ("copilot --deny-tool 'shell(rm)", 1),
+            ("{\"allowedTools\": \"shell\"}", 1),
+            ("{}", 1),
+        ],
+    );
+}
+
+#[test]
+fn a_later_rule_and_a_higher_priority_count() {
+    let project = Project::new();
+    project.write(
+        "opencode.json",
+        r#"{"permission": {"bash": {"*": "ask", "git *": "allow", "git push *": "deny", "git push origin docs": "allow"}}}"#,
+    );
+    project.write(
+        "rules.toml",
+        "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"git\"\ndecision = \"deny\"\npriority = 10\n\
+         [[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = [\"git tag\", \"git push\"]\n\
+         decision = \"allow\"\npriority = 20\n\
+         [[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"git push --force\"\n\
+         decision = \"ask_user\"\npriority = 30\n",
+    );
+    for (source, file, cases) in [
+        (
+            "opencode",
+            "opencode.json",
+            &[
+                ("git tag v1", 0),
+                ("git commit -m 'two words'", 0),
+                ("git push origin main", 20),
+                ("git push origin docs", 0),
+                ("git 'push origin' docs", 20),
+                ("npm test", 10),
+                ("ls", 10),
+            ][..],
+        ),
+        (
+            "gemini",
+            "rules.toml",
+            &[
+                ("git commit -m x", 20),
+                ("git tag v1", 0),
+                ("git tag v1 > a", 10),
+                ("git push origin", 0),
+                ("git push --force", 10),
+                ("timeout 5 git push origin", 10),
+            ][..],
+        ),
+    ] {
+        let written = project.harness(["import", source, file, "--out", "imported.toml", "--force"]);
+        assert_eq!(written.code, 0, "{written:?}");
+        for (command, expected) in cases {
+            assert_eq!(decides(&project, command), *expected, "{source}: {command}");
+        }
+    }
+}

@@ -6,6 +6,10 @@
 
 mod claude;
 mod cli;
+mod copilot;
+mod cursor;
+mod gemini;
+mod opencode;
 
 use cmdgate_harness::gate::{Gate, Request, Source as DecidedBy};
 use cmdgate_harness::import::{Source, SourceFile, import};
@@ -69,6 +73,8 @@ pub enum Style {
     Single,
     Double,
     Backslash,
+    /// As it is.
+    Verbatim,
 }
 
 pub const STYLES: [Style; 4] = [Style::Plain, Style::Single, Style::Double, Style::Backslash];
@@ -81,6 +87,7 @@ fn spell(word: &str, style: Style) -> String {
         Style::Double => {
             format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\"").replace('$', "\\$"))
         }
+        Style::Verbatim => word.to_owned(),
         Style::Backslash if word.is_empty() => "''".to_owned(),
         Style::Backslash => {
             word.chars().map(|c| if plain(c) { c.to_string() } else { format!("\\{c}") }).collect()
@@ -109,6 +116,16 @@ impl Part {
 
     pub fn words(&self) -> Vec<&str> {
         self.words.iter().map(|(word, _)| word.as_str()).collect()
+    }
+
+    /// The whole text, with all that stands before and behind the words.
+    pub fn whole(&self) -> String {
+        Self { inside: None, ..self.clone() }.render()
+    }
+
+    /// The text with all that stands before the words.
+    pub fn before(&self) -> String {
+        Self { inside: None, redirect: None, ..self.clone() }.render()
     }
 
     fn render(&self) -> String {
@@ -154,7 +171,9 @@ impl Line {
     fn spelled(&self, style: Style) -> Self {
         let mut line = self.clone();
         for (_, spelled) in line.parts.iter_mut().flat_map(|part| &mut part.words) {
-            *spelled = style;
+            if *spelled != Style::Verbatim {
+                *spelled = style;
+            }
         }
         line
     }
@@ -226,9 +245,40 @@ pub enum Says {
     Nothing,
 }
 
+/// What is said about a line when every command in it is looked at: the strictest.
+pub fn every_part(line: &Line, says: impl Fn(&Part) -> Says) -> Says {
+    let mut all = Vec::new();
+    for part in &line.parts {
+        all.push(says(&Part { inside: None, ..part.clone() }));
+        if let Some(program) = part.inside {
+            let argument = format!("$({})", part.whole());
+            let words = vec![(program.to_owned(), Style::Plain), (argument, Style::Verbatim)];
+            all.push(says(&Part { words, assignment: None, wrapper: None, redirect: None, inside: None }));
+        }
+    }
+    for strict in [Says::Deny, Says::Ask, Says::Nothing] {
+        if all.contains(&strict) {
+            return strict;
+        }
+    }
+    Says::Allow
+}
+
+/// A text that rules are made from: a program and some words.
+pub fn start(dice: &mut Dice) -> String {
+    let mut words = vec![dice.pick(PROGRAMS).to_owned()];
+    for _ in 0..dice.below(3) {
+        words.push(dice.pick(WORDS).to_owned());
+    }
+    words.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// An agent's rules, made up, and what the agent says with them.
 pub trait Model: Debug + Sized {
     const SOURCE: Source;
+    /// Whether what is denied or asked about in one spelling is so in all. Where a rule that allows overrides one that
+    /// denies, needless quotes keep it from matching: then it is the command that counts, and not how it is spelled.
+    const IN_EVERY_SPELLING: bool = true;
     fn make(dice: &mut Dice) -> Self;
     /// The rules as the agent's own file.
     fn file(&self) -> String;
@@ -261,7 +311,8 @@ fn hold<M: Model>() -> f64 {
             let decision = gate.decide(&Request::shell(text.clone()));
             let says = model.says(&line);
             let context = || format!("seed {seed}: {text}\n{line:?}\n{model:?}\n{toml}\n{}", decision.reason);
-            if matches!(says, Says::Ask | Says::Deny) {
+            let somehow = STYLES.iter().any(|style| model.says(&line.spelled(*style)) == Says::Allow);
+            if matches!(says, Says::Ask | Says::Deny) && (M::IN_EVERY_SPELLING || !somehow) {
                 assert_ne!(
                     decision.effect,
                     Effect::Allow,
@@ -270,7 +321,6 @@ fn hold<M: Model>() -> f64 {
                 );
             }
             if decision.effect == Effect::Allow && decision.source == DecidedBy::Rule {
-                let somehow = STYLES.iter().any(|style| model.says(&line.spelled(*style)) == Says::Allow);
                 assert!(
                     says == Says::Allow || somehow,
                     "{says:?}, and a rule of the import allows it: {}",
@@ -291,6 +341,11 @@ fn hold<M: Model>() -> f64 {
 
 /// Whether a pattern with `*` for any text matches a whole text.
 pub fn wild(pattern: &str, text: &str) -> bool {
+    wild_with(pattern, text, None)
+}
+
+/// The same with a character for any one character.
+pub fn wild_with(pattern: &str, text: &str, one: Option<char>) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let mut reached = vec![false; text.len() + 1];
     reached[0] = true;
@@ -300,7 +355,7 @@ pub fn wild(pattern: &str, text: &str) -> bool {
             reached[first..].fill(true);
         } else {
             for at in (0..text.len()).rev() {
-                reached[at + 1] = reached[at] && text[at] == p;
+                reached[at + 1] = reached[at] && (text[at] == p || one == Some(p));
             }
             reached[0] = false;
         }

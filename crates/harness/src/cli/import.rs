@@ -50,12 +50,24 @@ pub(crate) struct ImportArgs {
 enum SourceName {
     /// Claude Code: settings.json
     Claude,
+    /// Gemini CLI: policies/*.toml
+    Gemini,
+    /// Cursor: permissions.json, cli-config.json, cli.json
+    Cursor,
+    /// opencode: opencode.json
+    Opencode,
+    /// Copilot CLI: a script with --allow-tool and --deny-tool, or JSON with lists of the same
+    Copilot,
 }
 
 impl From<SourceName> for Source {
     fn from(name: SourceName) -> Self {
         match name {
             SourceName::Claude => Self::Claude,
+            SourceName::Gemini => Self::Gemini,
+            SourceName::Cursor => Self::Cursor,
+            SourceName::Opencode => Self::Opencode,
+            SourceName::Copilot => Self::Copilot,
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::json::Document;
 use super::text::Wild;
-use super::{Draft, ImportError, Place, SourceFile, command_rule, pattern_of};
+use super::{Carried, Draft, ImportError, Place, SourceFile, command_rule, path, pattern_of};
 use cmdgate_policy::{Act, Effect, Pattern, Rule};
 use jsonc_parser::ast::Value;
 
@@ -17,7 +17,7 @@ const STARTERS: &[&str] = &["watch", "setsid", "ionice", "flock"];
 /// Arguments of `find` that start programs or remove files; no rule with a wildcard covers them.
 const FIND: &[&str] = &["*find*-exec*", "*find*-ok*", "*find*-delete*"];
 
-const WRITES: &str = "Claude Code asks before a command's output goes to a file, unless a rule allows every edit; here also where a rule allows that file";
+const WRITES: &str = "Claude Code asks before output goes to a file that no rule lets it edit; here, unless a rule allows every edit";
 const IONICE: &str = "Claude Code asks before `ionice`, whatever it starts";
 
 pub(super) fn read(files: &[SourceFile], draft: &mut Draft) -> Result<(), ImportError> {
@@ -45,11 +45,9 @@ pub(super) fn read(files: &[SourceFile], draft: &mut Draft) -> Result<(), Import
             draft.leave(&place, why)?;
         }
     }
-    if draft.allows_programs() {
-        if !edits {
-            draft.guard(Rule::with_pattern(Act::Write, Effect::Ask, Pattern::lenient("*")), WRITES);
-        }
-        draft.guard(Rule::with_pattern(Act::Exec, Effect::Ask, Pattern::lenient("ionice **")), IONICE);
+    draft.ask_with_syntax(&["ionice"], IONICE);
+    if !edits {
+        draft.ask_with_syntax(&["output"], WRITES);
     }
     draft.imported.remarks.extend([
         "a command line is allowed when a rule allows every program in it; what is known to only read inside the \
@@ -86,7 +84,7 @@ fn rule(
     match tool {
         "Bash" | "Monitor" => command(tool, specifier, effect, place, draft),
         "Read" | "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => {
-            path(tool, specifier, effect, place, draft, edits)
+            file(tool, specifier, effect, place, draft, edits)
         }
         "WebFetch" => match specifier.and_then(|specifier| specifier.strip_prefix("domain:")) {
             Some(domain) if effect != Effect::Allow => host(domain.trim(), effect, place, draft),
@@ -132,16 +130,16 @@ fn command(
         let translated = wild.for_tightening();
         let rules = translated.patterns.iter().map(|pattern| command_rule(effect, pattern));
         return match rules.collect::<Result<Vec<_>, _>>() {
-            Ok(rules) if translated.exact => draft.carry(place, super::Carried::Exactly, "", rules),
+            Ok(rules) if translated.exact => draft.carry(place, Carried::Exactly, "", rules),
             Ok(rules) => {
                 let why = "what the shell reads in its own way stands for anything here";
-                draft.carry(place, super::Carried::Stricter, why, rules)
+                draft.carry(place, Carried::Stricter, why, rules)
             }
             // A text that is too long for a pattern still denies.
             Err(problem) => {
                 let why = format!("{problem}; it holds for every command");
                 let rules = command_rule(effect, "*").into_iter().collect();
-                draft.carry(place, super::Carried::Stricter, &why, rules)
+                draft.carry(place, Carried::Stricter, &why, rules)
             }
         };
     }
@@ -153,7 +151,7 @@ fn command(
     }
     if wild.is_everything() {
         let rules = command_rule(effect, "*").into_iter().collect();
-        return draft.carry(place, super::Carried::Exactly, "", rules);
+        return draft.carry(place, Carried::Exactly, "", rules);
     }
     let program = wild.program().map(|program| program.rsplit('/').next().unwrap_or(program));
     if !wild.is_exact() && program.is_some_and(|program| STARTERS.contains(&program)) {
@@ -172,10 +170,10 @@ fn command(
                 rule.except = exceptions(&wild, program);
             }
             if exact {
-                draft.carry(place, super::Carried::Exactly, "", rules)
+                draft.carry(place, Carried::Exactly, "", rules)
             } else {
                 let why = "without anything in place of the last wildcard it is asked about";
-                draft.carry(place, super::Carried::Stricter, why, rules)
+                draft.carry(place, Carried::Stricter, why, rules)
             }
         }
     }
@@ -213,18 +211,15 @@ fn host(domain: &str, effect: Effect, place: &Place<'_>, draft: &mut Draft) -> R
         .map(|text| Ok(Rule::with_pattern(Act::Net, effect, pattern_of(text)?)))
         .collect::<Result<Vec<_>, String>>();
     match rules {
-        Ok(rules) if !bare.is_empty() => draft.carry(
-            place,
-            super::Carried::Stricter,
-            "it holds for commands, and for the hosts below",
-            rules,
-        ),
+        Ok(rules) if !bare.is_empty() => {
+            draft.carry(place, Carried::Stricter, "it holds for commands, and for the hosts below", rules)
+        }
         Ok(_) => draft.leave(place, "it names no host"),
         Err(why) => draft.leave(place, &why),
     }
 }
 
-fn path(
+fn file(
     tool: &str,
     specifier: Option<&str>,
     effect: Effect,
@@ -234,81 +229,6 @@ fn path(
 ) -> Result<(), ImportError> {
     let act = if tool == "Read" { Act::Read } else { Act::Write };
     let specifier = specifier.map(str::trim).filter(|specifier| !matches!(*specifier, "" | "*" | "**"));
-    if effect != Effect::Allow {
-        let texts = specifier.map_or_else(|| vec!["*".to_owned()], paths_for_tightening);
-        let rules = texts
-            .iter()
-            .map(|text| Ok(Rule::with_pattern(act, effect, pattern_of(text)?)))
-            .collect::<Result<Vec<_>, String>>()
-            .unwrap_or_else(|_| vec![Rule::with_pattern(act, effect, Pattern::lenient("*"))]);
-        let why = "a `*` also crosses folders, and the path counts in every folder";
-        let carried = if specifier.is_none() { super::Carried::Exactly } else { super::Carried::Stricter };
-        return draft.carry(place, carried, if specifier.is_none() { "" } else { why }, rules);
-    }
-    if act == Act::Read {
-        return draft.leave(
-            place,
-            "files of the project are read without a question; name other folders in `read_roots`",
-        );
-    }
-    let Some(specifier) = specifier else {
-        *edits = true;
-        let rules = vec![Rule::with_pattern(act, effect, Pattern::lenient("*"))];
-        return draft.carry(place, super::Carried::Exactly, "", rules);
-    };
-    match path_for_allowing(specifier) {
-        Some(pattern) => draft.carry(
-            place,
-            super::Carried::Exactly,
-            "",
-            vec![Rule::with_pattern(act, effect, pattern).whole()],
-        ),
-        None => draft.leave(
-            place,
-            "only paths inside the project are allowed by rules, without `*` before the last component",
-        ),
-    }
-}
-
-/// Patterns, in the way of `.gitignore`, for at least these paths: a folder means all that is in it.
-fn paths_for_tightening(specifier: &str) -> Vec<String> {
-    let (start, path) = if let Some(rest) = specifier.strip_prefix("//") {
-        ("/", rest)
-    } else if let Some(rest) = specifier.strip_prefix("~/") {
-        ("*/", rest)
-    } else {
-        ("**/", specifier.strip_prefix("./").or(specifier.strip_prefix('/')).unwrap_or(specifier))
-    };
-    let path = path.trim_end_matches('/');
-    let path = path.strip_suffix("/**").unwrap_or(path);
-    let path: String =
-        path.chars().map(|c| if matches!(c, '{' | '}') { format!("\\{c}") } else { c.to_string() }).collect();
-    let path = path.trim_start_matches("**/").trim_start_matches('!');
-    vec![format!("{start}{path}"), format!("{start}{path}/*")]
-}
-
-/// A pattern for no other paths than these, all inside the project.
-fn path_for_allowing(specifier: &str) -> Option<Pattern> {
-    if specifier.starts_with("//")
-        || specifier.starts_with('~')
-        || specifier.contains(['{', '[', '?', '\\', '!'])
-    {
-        return None;
-    }
-    let anchored = specifier.starts_with('/') || specifier.starts_with("./");
-    let path = specifier.strip_prefix("./").or(specifier.strip_prefix('/')).unwrap_or(specifier);
-    let (folder, last) = path.rsplit_once('/').unwrap_or(("", path));
-    if folder.contains('*') || path.split('/').any(|part| matches!(part, "." | ".." | "")) {
-        return None;
-    }
-    match last {
-        // All that is in a folder.
-        "**" if !folder.is_empty() => Pattern::new(path).ok(),
-        // A name, wherever it stands.
-        last if folder.is_empty() && !anchored && !last.contains("**") => {
-            Pattern::new(format!("**/{last}")).ok().filter(|_| last.starts_with('*') || !last.contains('*'))
-        }
-        last if !last.contains('*') => Pattern::new(path).ok(),
-        _ => None,
-    }
+    *edits |= act == Act::Write && effect == Effect::Allow && specifier.is_none();
+    path::carry(specifier, act, effect, place, draft)
 }

@@ -7,14 +7,23 @@
 //! allows. Nothing is executed and no file but the named ones is read.
 
 mod claude;
+mod copilot;
+mod cursor;
+mod gemini;
 mod json;
+mod opencode;
+mod ordered;
+mod path;
 mod text;
 
 use cmdgate_policy::{Act, Defaults, Effect, Layer, Pattern, Policy, PolicyErrors, Rule};
+use std::collections::HashSet;
 use std::fmt;
 
 /// A source file larger than this, in bytes, is refused: people write rules by hand.
 pub const LARGEST_FILE: u64 = 4 * 1024 * 1024;
+/// Programs that only run another, and variables before it; agents that go by the text see those in the first place.
+const WRAPPERS: &[&str] = &["assignment", "command", "ionice", "nice", "stdbuf", "time", "timeout"];
 /// The most rules that are taken from all files together.
 const MOST_RULES: usize = 20_000;
 
@@ -23,6 +32,14 @@ const MOST_RULES: usize = 20_000;
 pub enum Source {
     /// Claude Code: `permissions` of its `settings.json`.
     Claude,
+    /// Gemini CLI: its policy files.
+    Gemini,
+    /// Cursor: `permissions.json`, and `cli-config.json` or `cli.json` of its command line.
+    Cursor,
+    /// opencode: `permission` or `permissions` of its configuration.
+    Opencode,
+    /// Copilot CLI: a file with its options, or its saved permissions.
+    Copilot,
 }
 
 impl Source {
@@ -30,6 +47,10 @@ impl Source {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Claude => "claude",
+            Self::Gemini => "gemini",
+            Self::Cursor => "cursor",
+            Self::Opencode => "opencode",
+            Self::Copilot => "copilot",
         }
     }
 
@@ -37,6 +58,9 @@ impl Source {
     pub const fn combines(self) -> &'static str {
         match self {
             Self::Claude => "a deny beats an ask, an ask beats an allow",
+            Self::Gemini => "the rule with the highest priority counts",
+            Self::Cursor | Self::Copilot => "a deny beats an allow, and what no rule allows is asked about",
+            Self::Opencode => "the last rule that matches counts",
         }
     }
 }
@@ -156,6 +180,10 @@ pub fn import(source: Source, files: &[SourceFile]) -> Result<Imported, ImportEr
     }
     match source {
         Source::Claude => claude::read(files, &mut draft)?,
+        Source::Gemini => gemini::read(files, &mut draft)?,
+        Source::Cursor => cursor::read(files, &mut draft)?,
+        Source::Opencode => opencode::read(files, &mut draft)?,
+        Source::Copilot => copilot::read(files, &mut draft)?,
     }
     Ok(draft.imported)
 }
@@ -190,6 +218,8 @@ impl Imported {
 /// The layer while it is being put together.
 struct Draft {
     imported: Imported,
+    /// What its rules say, so that none is there twice.
+    said: HashSet<String>,
 }
 
 /// Where a rule stands in its source.
@@ -208,7 +238,8 @@ impl<'f> Place<'f> {
 impl Draft {
     fn new(source: Source) -> Self {
         let layer = Layer::new(format!("imported-{source}"));
-        Self { imported: Imported { source, layer, entries: Vec::new(), remarks: Vec::new() } }
+        let imported = Imported { source, layer, entries: Vec::new(), remarks: Vec::new() };
+        Self { imported, said: HashSet::new() }
     }
 
     /// What a rule became. Rules that the layer has already are not added again.
@@ -257,22 +288,40 @@ impl Draft {
     }
 
     fn push(&mut self, rule: Rule) {
-        let same = |known: &Rule| {
-            known.act == rule.act
-                && known.effect == rule.effect
-                && known.pattern == rule.pattern
-                && known.except == rule.except
-                && known.whole == rule.whole
-        };
-        if !self.imported.layer.rules.iter().any(same) {
+        let except: Vec<&str> = rule.except.iter().map(Pattern::as_str).collect();
+        let says = format!(
+            "{} {} {} {} {} {}",
+            rule.effect,
+            rule.act,
+            rule.whole,
+            rule.words,
+            rule.pattern,
+            except.join("\n")
+        );
+        if self.said.insert(says) {
             self.imported.layer.rules.push(rule);
         }
     }
 
-    /// Whether any rule lets a program start.
-    fn allows_programs(&self) -> bool {
-        let rules = &self.imported.layer.rules;
-        rules.iter().any(|rule| rule.act == Act::Exec && rule.effect == Effect::Allow)
+    /// For every command that is allowed, an ask where the line has such syntax: see [`crate::syntax`].
+    fn ask_with_syntax(&mut self, names: &[&str], why: &'static str) {
+        let allowed = |rule: &&Rule| rule.act == Act::Exec && rule.effect == Effect::Allow;
+        let rules = self.imported.layer.rules.iter().filter(allowed);
+        let patterns: Vec<String> = rules.map(|rule| rule.pattern.as_str().to_owned()).collect();
+        for pattern in patterns {
+            self.ask_with_syntax_of(&pattern, names, why);
+        }
+    }
+
+    /// The same for one command.
+    fn ask_with_syntax_of(&mut self, pattern: &str, names: &[&str], why: &'static str) {
+        let names = match names {
+            [] => return,
+            [name] => (*name).to_owned(),
+            names => format!("{{{}}}", names.join(",")),
+        };
+        let pattern = Pattern::lenient(format!("syntax:{names} {pattern}"));
+        self.guard(Rule::with_pattern(Act::Exec, Effect::Ask, pattern).whole(), why);
     }
 }
 

@@ -34,6 +34,8 @@ pub(super) struct Translated {
 
 /// Spelled out, the wildcards that stand between spaces double a pattern each time.
 const MOST_GAPS: usize = 6;
+/// The longest text, in bytes, that a rule may allow.
+const LONGEST: usize = 4096;
 /// Characters that the shell reads in its own way, wherever they stand.
 const SPECIAL: &[char] =
     &['\'', '"', '\\', '$', '`', ';', '&', '|', '<', '>', '(', ')', '{', '}', '\n', '\r', '\0', '\u{1f}'];
@@ -61,6 +63,16 @@ impl Wild {
         Self { pieces, bound: false }
     }
 
+    /// Exactly this text.
+    pub(super) fn exactly(text: &str) -> Self {
+        Self { pieces: vec![Piece::Text(text.to_owned())], bound: false }
+    }
+
+    /// This text, or this text followed by a space and anything.
+    pub(super) fn prefix(text: &str) -> Self {
+        Self { bound: true, ..Self::exactly(text) }
+    }
+
     /// Whether it matches every text.
     pub(super) fn is_everything(&self) -> bool {
         match self.pieces.as_slice() {
@@ -86,10 +98,23 @@ impl Wild {
         !self.bound && matches!(self.pieces.as_slice(), [Piece::Text(_)])
     }
 
+    fn length(&self) -> usize {
+        self.pieces
+            .iter()
+            .map(|piece| match piece {
+                Piece::Text(text) => text.len(),
+                Piece::Any | Piece::One => 1,
+            })
+            .sum()
+    }
+
     /// For a rule that allows; the error says why there can be none.
     pub(super) fn for_allowing(&self) -> Result<Translated, String> {
         if self.is_everything() {
             return Ok(Translated { patterns: vec!["*".to_owned()], exact: true });
+        }
+        if self.length() > LONGEST {
+            return Err(format!("it is longer than {LONGEST} bytes"));
         }
         let mut tokens: Vec<Token> = Vec::new();
         for piece in &self.pieces {
@@ -99,8 +124,9 @@ impl Wild {
                     continue;
                 }
                 Piece::One => {
-                    tokens.push(Token::One);
-                    continue;
+                    return Err(
+                        "a wildcard for one character may stand for a quote, which is in no word".to_owned()
+                    );
                 }
                 Piece::Text(text) => text,
             };
@@ -200,8 +226,10 @@ impl Wild {
                     tokens.push(Token::Any);
                     continue;
                 }
+                // The one character may be a quote, and then it is none.
                 Piece::One => {
-                    tokens.push(Token::One);
+                    exact = false;
+                    tokens.push(Token::Any);
                     continue;
                 }
                 Piece::Text(text) => text,
@@ -263,14 +291,13 @@ impl Wild {
 enum Token {
     Char(char),
     Any,
-    One,
 }
 
 impl Token {
     const fn character(self) -> Option<char> {
         match self {
             Self::Char(c) => Some(c),
-            Self::Any | Self::One => None,
+            Self::Any => None,
         }
     }
 }
@@ -300,10 +327,6 @@ fn render(tokens: &[Token], bound: bool, gaps: bool) -> String {
                 if !after_any {
                     out.push('*');
                 }
-                after
-            }
-            [Token::One, after @ ..] => {
-                out.push('?');
                 after
             }
             [Token::Char(c), after @ ..] => {

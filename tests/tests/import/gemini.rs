@@ -1,0 +1,126 @@
+//! Gemini CLI.
+
+use super::{Dice, Line, Model, PROGRAMS, Says, WORDS, every_part, hold, start};
+use cmdgate_harness::import::Source;
+
+#[derive(Debug, Clone)]
+enum Matches {
+    Everything,
+    /// Bound at a word.
+    Prefixes(Vec<String>),
+    /// `program (a|b)`
+    Either(String, &'static str, &'static str),
+    /// `start.*word`
+    Later(String, &'static str),
+}
+
+#[derive(Debug)]
+struct Rule {
+    matches: Matches,
+    decision: &'static str,
+    priority: usize,
+    redirection: bool,
+    only_yolo: bool,
+}
+
+#[derive(Debug)]
+struct Gemini {
+    rules: Vec<Rule>,
+}
+
+const PLAIN: &[&str] = &["run", "test", "status", "push", "main", "log", "x"];
+
+impl Matches {
+    fn matches(&self, text: &str) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Prefixes(prefixes) => {
+                prefixes.iter().any(|prefix| text == prefix || text.starts_with(&format!("{prefix} ")))
+            }
+            Self::Either(program, one, other) => {
+                text.starts_with(&format!("{program} {one}"))
+                    || text.starts_with(&format!("{program} {other}"))
+            }
+            Self::Later(start, word) => {
+                text.strip_prefix(start.as_str()).is_some_and(|rest| rest.contains(word))
+            }
+        }
+    }
+}
+
+impl Model for Gemini {
+    const SOURCE: Source = Source::Gemini;
+    const IN_EVERY_SPELLING: bool = false;
+
+    fn make(dice: &mut Dice) -> Self {
+        let rule = |dice: &mut Dice| Rule {
+            matches: match dice.below(8) {
+                0 if dice.one_in(2) => Matches::Everything,
+                0 | 1 => Matches::Either(dice.pick(PROGRAMS).to_owned(), dice.pick(PLAIN), dice.pick(PLAIN)),
+                2 => Matches::Later(format!("{} ", dice.pick(PROGRAMS)), dice.pick(PLAIN)),
+                _ => Matches::Prefixes((0..=dice.below(2)).map(|_| start(dice)).collect()),
+            },
+            decision: dice.pick(&["allow", "allow", "allow", "ask_user", "deny"]),
+            priority: dice.below(6) * 100,
+            redirection: dice.one_in(4),
+            only_yolo: dice.one_in(10),
+        };
+        Self { rules: (0..dice.below(8)).map(|_| rule(dice)).collect() }
+    }
+
+    fn file(&self) -> String {
+        let mut out = String::from("# mine\n");
+        for rule in &self.rules {
+            out += "[[rule]]\ntoolName = \"run_shell_command\"\n";
+            out += &match &rule.matches {
+                Matches::Everything => String::new(),
+                Matches::Prefixes(prefixes) => format!("commandPrefix = {}\n", serde_json::json!(prefixes)),
+                Matches::Either(program, one, other) => {
+                    format!("commandRegex = '{program} ({one}|{other})'\n")
+                }
+                Matches::Later(start, word) => format!("commandRegex = '{start}.*{word}'\n"),
+            };
+            out += &format!("decision = \"{}\"\npriority = {}\n", rule.decision, rule.priority);
+            if rule.redirection {
+                out += "allowRedirection = true\n";
+            }
+            if rule.only_yolo {
+                out += "modes = [\"yolo\"]\n";
+            }
+        }
+        out
+    }
+
+    fn templates(&self) -> Vec<String> {
+        let text = |rule: &Rule| match &rule.matches {
+            Matches::Everything => "mk *".to_owned(),
+            Matches::Prefixes(prefixes) => format!("{} *", prefixes[0]),
+            Matches::Either(program, one, _) => format!("{program} {one}"),
+            Matches::Later(start, word) => format!("{start} * {word}"),
+        };
+        self.rules.iter().map(text).collect()
+    }
+
+    fn says(&self, line: &Line) -> Says {
+        every_part(line, |part| {
+            let text = part.before();
+            // Of the same priority, the first.
+            let matching = self.rules.iter().filter(|rule| !rule.only_yolo && rule.matches.matches(&text));
+            let best = matching.rev().max_by_key(|rule| rule.priority);
+            match best {
+                None => Says::Nothing,
+                Some(rule) if rule.decision == "deny" => Says::Deny,
+                Some(rule) if rule.decision == "ask_user" => Says::Ask,
+                Some(rule) if part.redirect.is_some() && !rule.redirection => Says::Nothing,
+                Some(_) => Says::Allow,
+            }
+        })
+    }
+}
+
+#[test]
+fn what_gemini_denies_or_asks_is_not_allowed() {
+    assert!(WORDS.len() > PLAIN.len());
+    let share = hold::<Gemini>();
+    assert!(share > 0.5, "of what the rules allowed, only {share:.2} is allowed");
+}

@@ -1,0 +1,85 @@
+//! opencode, in both forms of its configuration.
+
+use super::{Dice, Line, Model, PROGRAMS, Says, WORDS, every_part, hold, start, wild_with};
+use cmdgate_harness::import::Source;
+use serde_json::{Value, json};
+
+/// Patterns with what they answer; the last that matches counts. `NEW` is the list, the older one is a map.
+#[derive(Debug)]
+struct Opencode<const NEW: bool> {
+    rules: Vec<(String, &'static str)>,
+}
+
+impl<const NEW: bool> Model for Opencode<NEW> {
+    const SOURCE: Source = Source::Opencode;
+    const IN_EVERY_SPELLING: bool = false;
+
+    fn make(dice: &mut Dice) -> Self {
+        let pattern = |dice: &mut Dice| {
+            let start = start(dice);
+            match dice.below(8) {
+                0 => "*".to_owned(),
+                1 => start,
+                2 => format!("{start}*"),
+                3 => format!("{} * {}", dice.pick(PROGRAMS), dice.pick(WORDS)),
+                4 => format!("{start} ?"),
+                _ => format!("{start} *"),
+            }
+        };
+        let mut rules: Vec<(String, &'static str)> = Vec::new();
+        for _ in 0..dice.below(8) {
+            let pattern = pattern(dice).split_whitespace().collect::<Vec<_>>().join(" ");
+            // A map has every key once.
+            if !rules.iter().any(|(known, _)| *known == pattern) {
+                rules.push((pattern, dice.pick(&["allow", "allow", "allow", "ask", "deny"])));
+            }
+        }
+        Self { rules }
+    }
+
+    fn file(&self) -> String {
+        if NEW {
+            let rule = |(pattern, effect): &(String, &str)| json!({"action": "shell", "resource": pattern, "effect": effect});
+            return json!({"permissions": self.rules.iter().map(rule).collect::<Vec<_>>()}).to_string();
+        }
+        let map = self.rules.iter().map(|(pattern, effect)| (pattern.clone(), Value::from(*effect)));
+        json!({"permission": {"edit": "ask", "bash": Value::Object(map.collect())}}).to_string()
+    }
+
+    fn templates(&self) -> Vec<String> {
+        self.rules
+            .iter()
+            .map(|(pattern, _)| pattern.replace('?', "x"))
+            .filter(|pattern| pattern != "*")
+            .collect()
+    }
+
+    fn says(&self, line: &Line) -> Says {
+        every_part(line, |part| {
+            let text = part.whole();
+            let matches = |pattern: &str| {
+                let bare = pattern.strip_suffix(" *").filter(|_| NEW);
+                wild_with(pattern, &text, Some('?'))
+                    || bare.is_some_and(|bare| wild_with(bare, &text, Some('?')))
+            };
+            match self.rules.iter().rev().find(|(pattern, _)| matches(pattern)) {
+                Some((_, "allow")) => Says::Allow,
+                Some((_, "ask")) => Says::Ask,
+                Some((_, _)) => Says::Deny,
+                None => Says::Nothing,
+            }
+        })
+    }
+}
+
+#[test]
+fn what_opencode_denies_or_asks_is_not_allowed() {
+    let share = hold::<Opencode<true>>();
+    assert!(share > 0.5, "of what the rules allowed, only {share:.2} is allowed");
+}
+
+#[test]
+fn what_the_older_opencode_denies_or_asks_is_not_allowed() {
+    let share = hold::<Opencode<false>>();
+    assert!(share > 0.5, "of what the rules allowed, only {share:.2} is allowed");
+}
