@@ -73,8 +73,9 @@ const BZIP2_FLAGS: &[Flag] = &[
     inert(&["-c", "--stdout"]),
     inert(&["-q", "--quiet"]),
     inert(&["-v", "--verbose"]),
-    inert(&["-L", "--license"]).ends(),
-    inert(&["-V", "--version"]).ends(),
+    // They do not end it: it goes on with its input.
+    inert(&["-L", "--license"]),
+    inert(&["-V", "--version"]),
     inert(&["-s", "--small"]),
     inert(&["-1", "--fast"]),
     inert(&["-2"]),

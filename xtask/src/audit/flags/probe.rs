@@ -295,12 +295,14 @@ fn complaint(output: &str, names: &[&str]) -> Complaint {
         "there is no ",
         "unknown argument",
     ];
-    const NEEDS: [&str; 13] = [
+    const NEEDS: [&str; 14] = [
         "requires an argument",
         "requires a value",
         "missing argument to",
         "value is required for",
         "expects an argument",
+        // `git -c`
+        "expects a configuration string",
         "needs an argument",
         "requires a parameter",
         "missing value for",
