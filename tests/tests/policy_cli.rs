@@ -50,3 +50,69 @@ fn policies_are_tested_linted_shown_and_asked() {
     assert!(config["origins"].as_array().is_some_and(|origins| origins.len() >= 4), "{config}");
     assert!(project.harness(["config", "show", "--origin"]).stdout.contains("# project: "));
 }
+
+#[test]
+fn trust_shows_what_changed_since_the_last_time() {
+    // contract: X7
+    let project = Project::new();
+    let rule = |effect: &str, pattern: &str| {
+        format!("[[rule]]\nact = \"exec\"\neffect = \"{effect}\"\npattern = \"{pattern}\"\n")
+    };
+    let (make, rm, curl) = (rule("allow", "make **"), rule("deny", "rm **"), rule("allow", "curl **"));
+    project.write(".cmdgate.toml", &format!("{make}{rm}"));
+    let first = project.harness(["trust", "--yes"]);
+    assert!(first.code == 0 && first.stdout.contains("  | pattern = \"make **\""), "{first:?}");
+    assert!(first.stdout.contains("allow exec `make **`\n"), "{first:?}");
+    let same = project.harness(["trust"]);
+    assert!(same.code == 0 && same.stdout.contains("trusted in exactly this content"), "{same:?}");
+    project.write(".cmdgate.toml", &format!("{make}{curl}"));
+    let second = project.harness(["trust", "--yes"]);
+    assert_eq!(second.code, 0, "{second:?}");
+    for part in [
+        "changed since you trusted it",
+        "\n  -effect = \"deny\"\n",
+        "\n  -pattern = \"rm **\"\n",
+        "\n  +pattern = \"curl **\"\n",
+        "allow exec `make **`\n",
+        "allow exec `curl **`  (new)\n",
+    ] {
+        assert!(second.stdout.contains(part), "{part}: {}", second.stdout);
+    }
+    assert!(!second.stdout.contains("  | "), "only what changed: {}", second.stdout);
+    // Nobody is there to confirm it: shown, and not trusted.
+    project.write(".cmdgate.toml", &curl);
+    let asked = project.harness(["trust"]);
+    assert!(asked.code == 2 && asked.stdout.contains("-pattern = \"make **\""), "{asked:?}");
+    assert!(project.harness(["trust", "--list"]).stdout.contains("changed since"));
+}
+
+#[test]
+fn a_policy_of_ten_megabytes_is_read_and_one_that_is_larger_than_any_is_refused() {
+    // contract: P2, P3
+    let project = Project::new();
+    let reason = "x".repeat(2000);
+    let mut text = String::new();
+    let mut n = 0;
+    while text.len() < 10 << 20 {
+        n += 1;
+        text += &format!(
+            "[[rule]]\nact = \"exec\"\neffect = \"allow\"\npattern = \"program-{n} **\"\nreason = \"{reason}\"\n"
+        );
+    }
+    text += "[[rule]]\nact = \"exec\"\neffect = \"deny\"\npattern = \"cat **\"\n";
+    let policy = "config/cmdgate/policy.toml";
+    project.write_beside(policy, &text);
+    let allowed = project.harness(["check", "--json", "--", &format!("program-{n} x")]);
+    assert_eq!((allowed.code, allowed.json()["effect"].as_str()), (0, Some("allow")), "{allowed:?}");
+    let denied = project.run(&[], "cat a.txt");
+    assert!(denied.code == 126 && denied.stderr.contains("cat **"), "{denied:?}");
+    // Broken at its very end: an error with its place, and nothing runs.
+    project.write_beside(policy, &format!("{text}effekt = 1\n"));
+    let broken = project.run(&[], "ls");
+    let line = text.lines().count() + 1;
+    assert!(broken.code == 3 && broken.stderr.contains(&format!("policy.toml:{line}:1")), "{}", broken.code);
+    assert!(broken.stderr.len() < 10_000, "{} bytes", broken.stderr.len());
+    project.write_beside(policy, &"# \n".repeat((16 << 20) / 3 + 1));
+    let large = project.run(&[], "ls");
+    assert!(large.code == 3 && large.stderr.contains("at most"), "{large:?}");
+}

@@ -8,6 +8,8 @@ use std::{fs, io};
 
 /// The file in the state directory.
 const FILE: &str = "trusted.json";
+/// A content longer than this, in bytes, is not kept for later comparison.
+const LONGEST_KEPT: usize = 1024 * 1024;
 
 /// One trusted content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +19,18 @@ pub struct Trusted {
     pub path: PathBuf,
     /// SHA-256 of its content, in hexadecimal.
     pub sha256: String,
+    /// The content, to show later what changed. It is not what is trusted: that is the hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+}
+
+/// What was trusted of a file before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Before<'s> {
+    /// This.
+    Content(&'s str),
+    /// Something of which only the hash was kept.
+    NotKept,
 }
 
 /// The record of trusted contents.
@@ -82,8 +96,20 @@ impl TrustStore {
     /// When the record cannot be written.
     pub fn trust(&mut self, path: &Path, content: &[u8]) -> Result<(), TrustError> {
         self.entries.retain(|entry| entry.path != path);
-        self.entries.push(Trusted { path: path.to_path_buf(), sha256: hash(content) });
+        let kept = std::str::from_utf8(content).ok().filter(|text| text.len() <= LONGEST_KEPT);
+        self.entries.push(Trusted {
+            path: path.to_path_buf(),
+            sha256: hash(content),
+            content: kept.map(ToOwned::to_owned),
+        });
         self.save()
+    }
+
+    /// What was trusted of this file last, whatever it holds by now.
+    pub fn before(&self, path: &Path) -> Option<Before<'_>> {
+        let entry = self.entries.iter().find(|entry| entry.path == path)?;
+        let content = entry.content.as_deref().filter(|text| hash(text.as_bytes()) == entry.sha256);
+        Some(content.map_or(Before::NotKept, Before::Content))
     }
 
     /// Forgets a file; false when it was not trusted.
@@ -145,6 +171,30 @@ mod tests {
         let mut store = TrustStore::open(Some(dir.path())).unwrap();
         assert!(store.revoke(&file).unwrap());
         assert!(!TrustStore::open(Some(dir.path())).unwrap().is_trusted(&file, b"a"));
+    }
+
+    #[test]
+    fn what_was_trusted_is_kept_to_be_compared() {
+        // contract: X7
+        let dir = tempfile::tempdir().unwrap();
+        let (file, large) = (dir.path().join(".cmdgate.toml"), dir.path().join("large.toml"));
+        let mut store = TrustStore::open(Some(dir.path())).unwrap();
+        assert_eq!(store.before(&file), None);
+        store.trust(&file, b"a = 1").unwrap();
+        store.trust(&large, &vec![b'#'; LONGEST_KEPT + 1]).unwrap();
+        let store = TrustStore::open(Some(dir.path())).unwrap();
+        assert_eq!(store.before(&file), Some(Before::Content("a = 1")));
+        assert_eq!(store.before(&large), Some(Before::NotKept));
+        // A record without contents, and one whose content was changed, are good for their hashes alone.
+        let record = dir.path().join(FILE);
+        let text = fs::read_to_string(&record).unwrap();
+        fs::write(&record, text.replace("\"a = 1\"", "\"a = 2\"")).unwrap();
+        let store = TrustStore::open(Some(dir.path())).unwrap();
+        assert_eq!(store.before(&file), Some(Before::NotKept));
+        assert!(store.is_trusted(&file, b"a = 1") && !store.is_trusted(&file, b"a = 2"));
+        fs::write(&record, format!(r#"[{{"path":{file:?},"sha256":"{}"}}]"#, hash(b"old"))).unwrap();
+        let store = TrustStore::open(Some(dir.path())).unwrap();
+        assert!(store.is_trusted(&file, b"old") && store.before(&file) == Some(Before::NotKept));
     }
 
     #[test]

@@ -4,13 +4,20 @@ use super::log::print;
 use crate::config::{PROJECT_FILE, UserDirs};
 use crate::exit::Exit;
 use crate::present::printable;
-use crate::trust::TrustStore;
+use crate::trust::{Before, TrustStore};
 use cmdgate_policy::{Effect, Policy, PolicyFile};
+use similar::TextDiff;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
+use std::time::Duration;
+
+/// After this time a difference is no longer looked for line by line, and is shown in larger pieces.
+const LONGEST_DIFF: Duration = Duration::from_secs(2);
 
 /// Trust a project's policy file, in exactly its present content, so that it may loosen and not only tighten
+///
+/// What changed since it was trusted before is shown, with what it loosens.
 ///
 /// Exit status: 0 done, 1 not trusted before or not confirmed, 2 usage, 3 the file is wrong.
 #[derive(Debug, clap::Args)]
@@ -71,20 +78,46 @@ fn run(args: &TrustArgs) -> Result<Exit, Exit> {
         anstream::eprintln!("{}", crate::diagnose::policy_errors(&text, &errors));
         Exit::Policy
     })?;
-    let shown: Vec<String> = text.lines().map(|line| format!("  | {}", printable(line))).collect();
-    let loosens = loosens(file);
-    let loosens = if loosens.is_empty() {
-        "it loosens nothing".to_owned()
-    } else {
-        format!("it loosens:\n  {}", printable_lines(&loosens))
+    if store.is_trusted(&path, text.as_bytes()) {
+        return print(&format!("{} is trusted in exactly this content\n", path.display()));
+    }
+    let (what, earlier) = match store.before(&path) {
+        Some(Before::Content(before)) => {
+            let earlier = PolicyFile::parse("before", before).map(loosens).unwrap_or_default();
+            (format!("changed since you trusted it:\n{}", difference(before, &text)), Some(earlier))
+        }
+        Some(Before::NotKept) => {
+            (format!("trusted before in another content, which was not kept; now:\n{}", listed(&text)), None)
+        }
+        None => (listed(&text), None),
     };
-    print(&format!("{}\n{}\n{loosens}\n", path.display(), shown.join("\n")))?;
+    let loosens = match (loosens(file), earlier) {
+        (now, _) if now.is_empty() => "it loosens nothing".to_owned(),
+        (now, None) => format!("it loosens:\n  {}", printable_lines(&now)),
+        (now, Some(earlier)) => {
+            let mark = |line: String| if earlier.contains(&line) { line } else { format!("{line}  (new)") };
+            let marked: Vec<String> = now.into_iter().map(mark).collect();
+            format!("it loosens:\n  {}", printable_lines(&marked))
+        }
+    };
+    print(&format!("{}\n{what}\n{loosens}\n", path.display()))?;
     if !args.yes && !confirmed()? {
         return Err(super::fail(Exit::Unwell, "not trusted"));
     }
     // What was shown is what is trusted, whatever the file holds by now.
     store.trust(&path, text.as_bytes()).map_err(failed)?;
     print("trusted in exactly this content\n")
+}
+
+fn listed(text: &str) -> String {
+    text.lines().map(|line| format!("  | {}", printable(line))).collect::<Vec<_>>().join("\n")
+}
+
+/// What changed, as a unified difference.
+fn difference(before: &str, now: &str) -> String {
+    let diff = TextDiff::configure().timeout(LONGEST_DIFF).diff_lines(before, now);
+    let text = diff.unified_diff().context_radius(3).missing_newline_hint(false).to_string();
+    text.lines().map(|line| format!("  {}", printable(line))).collect::<Vec<_>>().join("\n")
 }
 
 fn printable_lines(lines: &[String]) -> String {
