@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use cmdgate_tests::{Project, Ran, harness_binary};
+use serde_json::Value;
 use std::process::{Command, Stdio};
 
 const WRITE: [&str; 2] = ["--sandbox", "workspace_write"];
@@ -202,4 +203,92 @@ fn always_writes_exactly_the_rule_that_was_shown() {
     assert_eq!(project.run(&WRITE, "touch kept").code, 126);
     let never = at_terminal(&project, "bash -c 'touch x'", &[ENTER]);
     assert!(never.stdout.contains("only once") && !never.stdout.contains("always"), "{never:?}");
+}
+
+#[test]
+fn a_rule_for_all_projects_counts_in_all_of_them() {
+    // contract: P7
+    let project = Project::new();
+    let keys = [DOWN, DOWN, DOWN, ENTER, DOWN, DOWN, ENTER];
+    let always = at_terminal(&project, "touch kept", &keys);
+    assert!(always.code == 0 && always.stdout.contains("in all projects"), "{always:?}");
+    let rules = project.harness(["rules", "list", "--json"]).json();
+    assert_eq!(
+        (&rules["rules"][0]["pattern"], &rules["rules"][0]["project"]),
+        (&"touch kept".into(), &Value::Null)
+    );
+    let other = project.scratch().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let there = |command: &str| -> Ran {
+        let args = [&["run"][..], &WRITE, &["--root", ".", "--", command]].concat();
+        project.command(args).current_dir(&other).output().unwrap().into()
+    };
+    assert_eq!(there("touch kept").code, 0);
+    assert!(other.join("kept").exists());
+    assert_eq!(there("touch else").code, 126);
+    assert!(project.harness(["rules", "list"]).stdout.contains("everywhere"));
+}
+
+#[test]
+fn a_rule_for_one_project_counts_nowhere_else_and_ends_in_time() {
+    // contract: P7
+    let project = Project::new();
+    let keys = [DOWN, DOWN, DOWN, ENTER, DOWN, ENTER];
+    let always = at_terminal(&project, "touch kept", &keys);
+    assert!(always.code == 0 && always.stdout.contains("for 30 days"), "{always:?}");
+    let rules = project.harness(["rules", "list", "--json"]).json();
+    let expires: jiff::Timestamp = rules["rules"][0]["expires"].as_str().unwrap().parse().unwrap();
+    let days = expires.duration_since(jiff::Timestamp::now()).as_hours() / 24;
+    assert!((29..=30).contains(&days), "{rules}");
+    let other = project.scratch().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let args = [&["run"][..], &WRITE, &["--root", ".", "--", "touch kept"]].concat();
+    let elsewhere: Ran = project.command(args).current_dir(&other).output().unwrap().into();
+    assert_eq!(elsewhere.code, 126, "{elsewhere:?}");
+    // The time comes: brought forward in the file that a person can change.
+    let file = project.scratch().join("config/cmdgate/remembered.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let ends = |at: jiff::Timestamp| {
+        let line = text.lines().find(|line| line.starts_with("expires")).unwrap();
+        std::fs::write(&file, text.replace(line, &format!("expires = \"{at:.0}\""))).unwrap();
+    };
+    ends(jiff::Timestamp::now() + jiff::SignedDuration::from_secs(60));
+    assert_eq!(project.run(&WRITE, "touch kept").code, 0);
+    ends(jiff::Timestamp::now() - jiff::SignedDuration::from_secs(60));
+    let late = project.run(&WRITE, "touch kept");
+    assert_eq!(late.code, 126, "{late:?}");
+    let lint = project.harness(["policy", "lint"]);
+    assert!(lint.stdout.contains("expired"), "{lint:?}");
+    // The same rule can be given again.
+    assert_eq!(at_terminal(&project, "touch kept", &[DOWN, DOWN, DOWN, ENTER, ENTER]).code, 0);
+    assert_eq!(project.run(&WRITE, "touch kept").code, 0);
+}
+
+#[test]
+fn an_approval_whose_project_or_directory_is_gone_is_not_resumed() {
+    // contract: P9
+    let project = Project::new();
+    project.write("sub/x", "");
+    let in_sub = [&WRITE[..], &["--workdir", "sub"]].concat();
+    let ran = project.run(&in_sub, "touch made.txt");
+    assert!(ran.code == 126 && ran.stderr.contains("approval 1"), "{ran:?}");
+    let id = ask(&project, "touch other.txt");
+    for id in ["1", &id] {
+        assert_eq!(project.harness(["approvals", "approve", id]).code, 0);
+    }
+    let resume = |id: &str, more: &[&str]| -> Ran {
+        let args = [&["approvals", "resume", id][..], more].concat();
+        project.command(args).current_dir(project.scratch()).output().unwrap().into()
+    };
+    std::fs::remove_dir_all(project.root().join("sub")).unwrap();
+    let ran = resume("1", &[]);
+    assert!(ran.code == 126 && ran.stderr.contains("working directory"), "{ran:?}");
+    assert_ne!(resume("1", &["--force"]).code, 0);
+    assert!(!project.root().join("made.txt").exists());
+    std::fs::rename(project.root(), project.scratch().join("moved")).unwrap();
+    for more in [&[][..], &["--force"]] {
+        let ran = resume(&id, more);
+        assert!(ran.code == 126 && ran.stderr.contains("is gone"), "{ran:?}");
+    }
+    assert!(!project.scratch().join("moved/other.txt").exists());
 }

@@ -227,3 +227,77 @@ fn files_that_rules_deny_to_read_are_hidden_from_every_command() {
         assert!(!ran.stdout.contains("canary-5150") && !ran.stderr.contains("canary-5150"), "{ran:?}");
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_trace_that_cannot_be_written_is_read_and_nothing_runs() {
+    // contract: P12
+    let project = Project::new();
+    assert_eq!(project.run(&[], "cat a.txt").code, 0);
+    let state = project.scratch().join("state");
+    let state = state.to_str().unwrap();
+    // Also for root, whom permissions do not stop.
+    let behind = |args: &[&str]| -> Ran {
+        let mut command = Command::new("bwrap");
+        command.args(["--dev-bind", "/", "/", "--ro-bind", state, state]);
+        command.arg(cmdgate_tests::harness_binary()).args(args).current_dir(project.root());
+        for (name, value) in project.command([""; 0]).get_envs() {
+            if let Some(value) = value {
+                command.env(name, value);
+            }
+        }
+        command.output().unwrap().into()
+    };
+    let ran = behind(&[&["run"][..], &FREE, &["--", "touch never"]].concat());
+    assert!(ran.code == 125 && ran.stderr.contains("must be writable"), "{ran:?}");
+    assert!(!project.root().join("never").exists());
+    let log = behind(&["log", "--json"]);
+    assert_eq!((log.code, log.json()["steps"][0]["command"].as_str()), (0, Some("cat a.txt")), "{log:?}");
+    assert_eq!(behind(&["log", "verify"]).code, 0);
+    assert!(behind(&["log", "export", "--jsonl"]).stdout.contains("cat a.txt"));
+    let pruned = behind(&["log", "prune", "--max-size", "0"]);
+    assert!(pruned.code == 125 && pruned.stderr.contains("must be writable"), "{pruned:?}");
+    // Rows that are not in the file itself are not passed over in silence.
+    std::fs::write(project.scratch().join("state/cmdgate/trace.db-wal"), "rows").unwrap();
+    let log = behind(&["log"]);
+    assert!(log.code == 125 && log.stderr.contains("-wal"), "{log:?}");
+}
+
+#[test]
+fn a_trace_of_a_newer_version_is_left_alone() {
+    // contract: P12
+    let project = Project::new();
+    assert_eq!(project.run(&[], "cat a.txt").code, 0);
+    let trace = project.scratch().join("state/cmdgate/trace.db");
+    let connection = rusqlite::Connection::open(&trace).unwrap();
+    connection.pragma_update(None, "user_version", 99).unwrap();
+    for args in [
+        &[&["run"][..], &FREE, &["--", "touch never"]].concat()[..],
+        &["log"],
+        &["log", "verify"],
+        &["log", "prune", "--max-size", "0"],
+        &["approvals", "list"],
+    ] {
+        let ran = project.harness(args);
+        assert!(ran.code == 125 && ran.stderr.contains("newer version"), "{args:?}: {ran:?}");
+    }
+    assert!(!project.root().join("never").exists());
+    let steps: i64 = connection.query_row("SELECT count(*) FROM steps", [], |row| row.get(0)).unwrap();
+    assert_eq!(steps, 1);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn it_is_said_when_not_every_denied_file_could_be_hidden() {
+    // contract: P8
+    let project = Project::new();
+    let plain = project.run(&["--json"], "cat a.txt");
+    assert!(plain.json().get("warnings").is_none() && !plain.stderr.contains("too many"), "{plain:?}");
+    for n in 0..=500 {
+        project.write(format!("keys/{n}.pem"), "");
+    }
+    let ran = project.run(&["--json"], "cat a.txt");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.json()["warnings"][0].as_str().unwrap().contains("too many files"), "{ran:?}");
+    assert!(ran.stderr.contains("may be visible"), "{ran:?}");
+}

@@ -24,6 +24,12 @@ pub struct Secrets {
     pub incomplete: bool,
 }
 
+impl Secrets {
+    /// What is said when not everything was looked at.
+    pub const WARNING: &str = "the project has too many files to look at all of them, or too many that rules deny to \
+                               read: some of those may be visible to the command";
+}
+
 /// The files and directories below `root`, a real path, that a rule denies to read.
 pub fn find(root: &Path, policy: &Policy, now: Timestamp) -> Secrets {
     let mut found = Secrets::default();

@@ -12,6 +12,7 @@ use cmdgate_executor::{
 use cmdgate_policy::{Effect, Layer, ProfileName, SandboxMode, Settings, Timestamp};
 use std::num::NonZeroU64;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
@@ -178,6 +179,8 @@ pub struct Session {
     remembered: Option<RememberedFile>,
     /// The gate with the rules that were remembered meanwhile.
     overlay: RwLock<Option<Arc<Gate>>>,
+    /// Not every file that rules deny to read could be hidden from a command.
+    unhidden: AtomicBool,
 }
 
 impl Session {
@@ -190,7 +193,8 @@ impl Session {
         let remembered = loaded.remembered_file().map(RememberedFile::new);
         let gate = Gate::new(root, loaded.policy, loaded.settings)?;
         let executor = Executor::builder(gate.root()).build()?;
-        Ok(Self { gate: Arc::new(gate), executor, remembered, overlay: RwLock::new(None) })
+        let overlay = RwLock::new(None);
+        Ok(Self { gate: Arc::new(gate), executor, remembered, overlay, unhidden: AtomicBool::new(false) })
     }
 
     /// Keeps what the sandbox's preflight finds in this directory of the user, for the next process.
@@ -211,6 +215,11 @@ impl Session {
     /// The executor.
     pub fn executor(&self) -> &Executor {
         &self.executor
+    }
+
+    /// What a person should know about the commands that have run so far.
+    pub fn warnings(&self) -> Vec<&'static str> {
+        if self.unhidden.load(Ordering::Relaxed) { vec![secrets::Secrets::WARNING] } else { Vec::new() }
     }
 
     /// Decides a request, asks if need be, runs it and records all of it.
@@ -511,6 +520,9 @@ impl Session {
         let protected = settings.protected().fold(PathList::default_protected(), PathList::with);
         // Contract P8: what a rule denies to read is not there, whatever opens it. `secrets` are such rules.
         let secrets = secrets::find(root, self.gate.policy(), Timestamp::from(SystemTime::now()));
+        if secrets.incomplete {
+            self.unhidden.store(true, Ordering::Relaxed);
+        }
         let hidden = settings
             .secrets
             .iter()

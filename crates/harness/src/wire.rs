@@ -250,6 +250,9 @@ pub struct Replied<'a> {
     /// The number of the question, where it was kept for `harness approvals`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<i64>,
+    /// What a person should know about the run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<&'static str>,
 }
 
 /// A command in the background.
@@ -456,6 +459,7 @@ impl<'a> Replied<'a> {
             conditions: Vec::new(),
             findings: Vec::new(),
             approval: None,
+            warnings: Vec::new(),
             run: None,
             background: None,
             hint: None,

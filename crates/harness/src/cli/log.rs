@@ -241,7 +241,7 @@ fn verify(args: &VerifyArgs) -> Result<Exit, Exit> {
 }
 
 fn export(args: &ExportArgs) -> Result<Exit, Exit> {
-    let store = super::run::open_store(args.trace.as_ref())?;
+    let store = super::run::open_store_to_read(args.trace.as_ref())?;
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut written = Ok(());
     let exported = store.export(|table, row| {
@@ -261,7 +261,7 @@ fn export(args: &ExportArgs) -> Result<Exit, Exit> {
 }
 
 fn prune(args: &PruneArgs) -> Result<Exit, Exit> {
-    let store = store(&args.place)?;
+    let store = super::run::open_store(args.place.trace.as_ref())?;
     let retention = Retention { not_before: args.older_than, max_bytes: args.max_size, in_order: false };
     let pruned = store.prune(&retention).map_err(|error| super::fail(Exit::Failed, error))?;
     if args.place.json {
@@ -276,7 +276,7 @@ fn prune(args: &PruneArgs) -> Result<Exit, Exit> {
 // ---- shared ----------------------------------------------------------------------------------------------------------
 
 fn store(place: &Place) -> Result<Store, Exit> {
-    super::run::open_store(place.trace.as_ref())
+    super::run::open_store_to_read(place.trace.as_ref())
 }
 
 fn steps(store: &Store, filter: &Filter) -> Result<Vec<LoggedStep>, Exit> {

@@ -259,6 +259,9 @@ fn perform_by(
             progress.silence(false);
         }
     });
+    for warning in session.warnings() {
+        anstream::eprintln!("harness: {warning}");
+    }
     if let Err(error) = recorder.finish(ended) {
         anstream::eprintln!("harness: the end of this run could not be recorded: {error}");
     }
@@ -297,6 +300,9 @@ fn show(way: &Way, session: &Session, asked: &Request, reply: &Reply) -> Result<
     } else if way.json {
         let mut replied = wire::Replied::new(&shown, session.gate().root(), reply);
         replied.hint = hint;
+        if matches!(reply, Reply::Ran { .. }) {
+            replied.warnings = session.warnings();
+        }
         serde_json::to_string(&replied).map_err(|error| super::fail(Exit::Failed, error))?
     } else {
         let mut text = text_of(&shown, session, asked, reply);
@@ -325,19 +331,22 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Exit> {
 
 /// Opens the trace at `path`, or the user's own.
 pub(crate) fn open_store(path: Option<&PathBuf>) -> Result<Store, Exit> {
-    let path = match path {
-        Some(path) => path.clone(),
-        None => match UserDirs::from_environment().state {
-            Some(state) => state.join("trace.db"),
-            None => {
-                return Err(super::fail(
-                    Exit::Failed,
-                    "there is no state directory for the trace: set HOME or XDG_STATE_HOME, or pass --trace FILE",
-                ));
-            }
-        },
-    };
-    Store::open(path).map_err(|error| super::fail(Exit::Failed, error))
+    Store::open(trace_at(path)?).map_err(|error| super::fail(Exit::Failed, error))
+}
+
+/// The same to read it, also where it cannot be written.
+pub(super) fn open_store_to_read(path: Option<&PathBuf>) -> Result<Store, Exit> {
+    Store::open_to_read(trace_at(path)?).map_err(|error| super::fail(Exit::Failed, error))
+}
+
+fn trace_at(path: Option<&PathBuf>) -> Result<PathBuf, Exit> {
+    let default = || UserDirs::from_environment().state.map(|state| state.join("trace.db"));
+    path.cloned().or_else(default).ok_or_else(|| {
+        super::fail(
+            Exit::Failed,
+            "there is no state directory for the trace: set HOME or XDG_STATE_HOME, or pass --trace FILE",
+        )
+    })
 }
 
 fn text_of(command: &str, session: &Session, request: &Request, reply: &Reply) -> String {

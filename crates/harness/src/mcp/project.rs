@@ -2,7 +2,7 @@
 
 use crate::config::{self, Overrides, UserDirs};
 use crate::session::Session;
-use crate::store::{RunInfo, Store};
+use crate::store::Store;
 use crate::tools::Backgrounds;
 use std::path::Path;
 use std::sync::Arc;
@@ -29,14 +29,10 @@ impl Project {
         if let Some(state) = &dirs.state {
             session = session.keep_preflight(&state.join("preflight"))?;
         }
-        let gate = session.gate();
-        let recorder = store.begin(&RunInfo {
-            kind: "mcp",
-            goal: None,
-            root: gate.root().to_string_lossy().into_owned(),
-            sandbox: gate.mode().as_str(),
-            approval: gate.approval().as_str(),
-        })?;
+        let recorder = store.begin_in("mcp", None, &session)?;
+        if let Some(text) = recorder.pruned() {
+            anstream::eprintln!("harness: {text}");
+        }
         let run = recorder.run();
         Ok(Self { session, run, backgrounds: Arc::default() })
     }

@@ -22,6 +22,7 @@ use crate::session::RecordError;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, types::ValueRef};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -49,6 +50,8 @@ pub struct Store {
     path: PathBuf,
     connection: Mutex<Connection>,
     redactor: Redactor,
+    /// Those of runs that began under settings with patterns of their own.
+    of_runs: Mutex<BTreeMap<i64, Redactor>>,
 }
 
 /// Why the trace cannot be used.
@@ -80,6 +83,14 @@ pub enum StoreError {
         path: PathBuf,
         /// Its schema.
         found: i64,
+    },
+    /// The trace cannot be written, and not be read as it is either.
+    #[error("{path} cannot be written, and {why}: copy it to a place that can be written")]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// Why it cannot be read.
+        why: String,
     },
     /// Something in the trace is not as it was written, and removing rows would hide it.
     #[error(
@@ -129,7 +140,62 @@ impl Store {
         let mut connection =
             Connection::open_with_flags(&path, flags).map_err(|source| sqlite(&path, source))?;
         prepare(&mut connection, &path)?;
-        Ok(Self { path, connection: Mutex::new(connection), redactor: Redactor::from_environment() })
+        Ok(Self {
+            path,
+            connection: Mutex::new(connection),
+            redactor: Redactor::from_environment(),
+            of_runs: Mutex::default(),
+        })
+    }
+
+    /// Opens a trace to read it. One that cannot be written, such as a copy on a medium for reading only, is read as it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::open`]; and when one that cannot be written has to be brought up to date, or has rows in its `-wal`
+    /// file.
+    pub fn open_to_read(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
+        let path = path.into();
+        match Self::open(&path) {
+            Err(StoreError::Sqlite { source, .. }) if is_unwritable(&source) && path.is_file() => {
+                Self::open_as_it_is(path)
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_as_it_is(path: PathBuf) -> Result<Self, StoreError> {
+        let mut wal = path.clone().into_os_string();
+        wal.push("-wal");
+        let unwritable = |path: &Path, why: String| StoreError::Unwritable { path: path.to_path_buf(), why };
+        if std::fs::metadata(&wal).is_ok_and(|wal| wal.len() > 0) {
+            return Err(unwritable(&path, "its -wal file holds rows that cannot be read there".to_owned()));
+        }
+        // Without a file for the locks of readers, which cannot be made there; nothing changes what cannot be written.
+        let uri = format!("file:{}?immutable=1", percent_encoded(&path));
+        let flags =
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+        let failed = |source| sqlite(&path, source);
+        let connection = Connection::open_with_flags(uri, flags).map_err(failed)?;
+        let pragma = |name: &str| {
+            connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(failed)
+        };
+        let (version, application) = (pragma("user_version")?, pragma("application_id")?);
+        if application != APPLICATION_ID {
+            return Err(StoreError::NotATrace { path, what: "another program's database".to_owned() });
+        }
+        if version > VERSION {
+            return Err(StoreError::Newer { path, found: version });
+        }
+        if version < VERSION {
+            return Err(unwritable(&path, "it was written by an older version".to_owned()));
+        }
+        Ok(Self {
+            path,
+            connection: Mutex::new(connection),
+            redactor: Redactor::from_environment(),
+            of_runs: Mutex::default(),
+        })
     }
 
     /// The same with another list of secrets than those of this process's environment.
@@ -222,6 +288,28 @@ fn make_private(path: &Path) -> std::io::Result<()> {
         Err(_) if path.exists() => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// Whether it failed because nothing can be written there.
+fn is_unwritable(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen)
+    )
+}
+
+/// A path as SQLite takes it in a URI.
+fn percent_encoded(path: &Path) -> String {
+    path.as_os_str().as_encoded_bytes().iter().fold(String::new(), |mut text, byte| {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => text.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => text.push(char::from(*byte)),
+            byte => {
+                let _ = write!(text, "%{byte:02X}");
+            }
+        }
+        text
+    })
 }
 
 fn sqlite(path: &Path, source: rusqlite::Error) -> StoreError {

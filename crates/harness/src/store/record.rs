@@ -10,6 +10,7 @@ use cmdgate_classifier::Verdict;
 use cmdgate_executor::{Backend, ExecError, Finished, Outcome};
 use rusqlite::{Transaction, named_params, params};
 use serde_json::{Value, json};
+use std::sync::PoisonError;
 
 /// What is known of a run when it starts.
 #[derive(Debug, Clone)]
@@ -72,7 +73,9 @@ impl Store {
             sandbox: gate.mode().as_str(),
             approval: gate.approval().as_str(),
         };
-        Ok(RunRecorder { retained, ..self.begin_with(&info, redactor)? })
+        let recorder = self.begin_with(&info, redactor)?;
+        self.remember_redactor(&recorder);
+        Ok(RunRecorder { retained, ..recorder })
     }
 
     fn redactor_of(&self, session: &Session) -> Result<Redactor, StoreError> {
@@ -100,20 +103,28 @@ impl Store {
         Ok(RunRecorder { store: self, run, redactor, questions: None, retained: None })
     }
 
-    /// Goes on writing a run that was begun before.
+    fn remember_redactor(&self, recorder: &RunRecorder<'_>) {
+        let mut of_runs = self.of_runs.lock().unwrap_or_else(PoisonError::into_inner);
+        of_runs.insert(recorder.run, recorder.redactor.clone());
+    }
+
+    /// Goes on writing a run that was begun before; by the settings of its session, when it was begun here.
     pub fn reopen(&self, run: i64) -> RunRecorder<'_> {
-        let redactor = self.redactor.clone();
+        let of_runs = self.of_runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let redactor = of_runs.get(&run).unwrap_or(&self.redactor).clone();
         RunRecorder { store: self, run, redactor, questions: None, retained: None }
     }
 
-    /// The same in a session, by whose settings secrets are taken out.
+    /// The same for a run that another process began.
     ///
     /// # Errors
     ///
     /// When a pattern of the settings cannot be used.
     pub fn reopen_in(&self, run: i64, session: &Session) -> Result<RunRecorder<'_>, StoreError> {
         let redactor = self.redactor_of(session)?;
-        Ok(RunRecorder { store: self, run, redactor, questions: None, retained: None })
+        let recorder = RunRecorder { store: self, run, redactor, questions: None, retained: None };
+        self.remember_redactor(&recorder);
+        Ok(recorder)
     }
 }
 

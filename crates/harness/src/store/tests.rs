@@ -295,6 +295,7 @@ fn patterns_of_the_settings_are_taken_out_of_everything() {
     run.decided(&request, &decision).unwrap();
     run.keep_message(serde_json::json!({ "role": "user", "text": "CUST-104711" })).unwrap();
     run.gate_event(None, GateEvent::Output, serde_json::json!({ "output": ["CUST-104711"] })).unwrap();
+    store.reopen(run.run()).decided(&request, &decision).unwrap();
     drop(store);
     let bytes: Vec<u8> = fs::read_dir(path.parent().unwrap())
         .unwrap()

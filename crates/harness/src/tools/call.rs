@@ -243,8 +243,12 @@ impl<'t> Toolbox<'t> {
                 if let Some(error) = unrecorded {
                     let _ = writeln!(text, "\n[{error}]");
                 }
+                let warnings = self.session.warnings();
+                for warning in &warnings {
+                    let _ = writeln!(text, "\n[{warning}]");
+                }
                 let code = code_of(&finished.outcome);
-                let replied = Replied { code, hint, ..Replied::new(&shown, root, &reply) };
+                let replied = Replied { code, hint, warnings, ..Replied::new(&shown, root, &reply) };
                 ToolReply { code, ..ToolReply::done(text) }.with(&replied)
             }
             Reply::Refused(_) | Reply::ApprovalRequired { .. } | Reply::Failed(_) | Reply::NotRecorded(_) => {
