@@ -161,7 +161,8 @@ pub(super) static WHATIS: CommandSpec = CommandSpec {
         inert(&["--usage"]).ends(),
         inert(&["-V", "--version"]).ends(),
     ],
-    operands: Operands::TEXTS,
+    // A word with a slash in it is looked at as a file.
+    operands: Operands::all(Role::ProgramName),
     ..CommandSpec::JUDGED
 };
 
