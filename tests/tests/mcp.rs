@@ -1,5 +1,6 @@
 //! `harness mcp`, driven by the Python SDK: a client that others wrote, in both protocol revisions.
 
+use cmdgate_harness::tools::SERVED;
 use cmdgate_tests::{Project, harness_binary, workspace};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -125,8 +126,26 @@ impl<'p> Session<'p> {
         let output = child.wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{sdk:?}: {stderr}");
-        let value = serde_json::from_slice(&output.stdout).unwrap();
+        let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+        for (step, result) in
+            self.plan["steps"].as_array().unwrap().iter().zip(value["results"].as_array().unwrap())
+        {
+            conforms(step, result);
+        }
         Some(Done { value, stderr, steps: steps_of(self.project).split_off(before) })
+    }
+}
+
+/// What a tool answers for a program is what its schema says, also where it is an error.
+fn conforms(step: &Value, result: &Value) {
+    if let (Some(steps), Some(results)) = (step["parallel"].as_array(), result.as_array()) {
+        return steps.iter().zip(results).for_each(|(step, result)| conforms(step, result));
+    }
+    let Some(tool) = SERVED.iter().find(|tool| step["call"] == tool.name) else { return };
+    if let Some(structured) = result.get("structured") {
+        let schema = tool.output().unwrap();
+        let checked = jsonschema::validate(&schema, structured);
+        assert!(checked.is_ok(), "{}: {checked:?}: {structured:#}", tool.name);
     }
 }
 

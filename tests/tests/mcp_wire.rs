@@ -536,3 +536,22 @@ fn the_hardened_profile_counts_here_too() {
     assert!(!project.root().join("made").exists());
     assert!(raw.gone().success());
 }
+
+// contract: P12
+#[test]
+fn the_trace_holds_no_secret_and_says_which_front_door_it_was() {
+    let project = Project::new();
+    project.write_beside("config/cmdgate/policy.toml", "[trace]\nredact = [\"order-[0-9]+\"]\n");
+    let mut raw = Raw::begun(&project, &WRITE, "2025-11-25", json!({}));
+    let ran = raw.call("shell_run", json!({ "command": "echo order-4711; touch made" }));
+    assert!(ran["content"][0]["text"].as_str().unwrap().contains("order-4711"), "{ran}");
+    let started = raw.call("shell_start", json!({ "command": "echo order-4712; touch made" }));
+    assert_eq!(started["structuredContent"]["reply"], "background", "{started}");
+    assert!(raw.gone().success());
+    let log = project.harness(["log", "--json"]);
+    assert!(!log.stdout.contains("order-47") && log.stdout.contains("touch made"), "{log:?}");
+    let log = log.json();
+    assert!(log["steps"].as_array().unwrap().iter().all(|step| step["kind"] == "mcp"), "{log}");
+    let verified = project.harness(["log", "verify"]);
+    assert_eq!(verified.code, 0, "{verified:?}");
+}

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 /// A program that is needed, and the packages that bring it.
 #[derive(Debug, Clone, Copy)]
 pub struct Need {
-    /// What must be on `PATH`, or an absolute path that must exist.
+    /// What must be on `PATH`, or an absolute path that must exist, or after `python3:` a module of it.
     pub program: &'static str,
     /// Debian and Ubuntu.
     pub apt: &'static str,
@@ -99,6 +99,15 @@ pub const FOR_TESTS: &[Need] = &[
         brew: "python3",
         ..same("python3", "")
     },
+    // For the Model Context Protocol's Python client, which a test installs from its registry.
+    Need {
+        apt: "python3-venv",
+        dnf: "python3",
+        pacman: "python",
+        apk: "python3",
+        brew: "python3",
+        ..same("python3:ensurepip", "")
+    },
     Need { apt: "nodejs", dnf: "nodejs", pacman: "nodejs", apk: "nodejs", brew: "node", ..same("node", "") },
     same("npm", "npm"),
 ];
@@ -152,6 +161,13 @@ impl Manager {
 pub fn on_path(program: &str) -> bool {
     if program.starts_with('/') {
         return Path::new(program).exists();
+    }
+    if let Some(module) = program.strip_prefix("python3:") {
+        return Command::new("python3")
+            .args(["-c", &format!("import {module}")])
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success());
     }
     // Debian calls fd `fdfind`.
     let names: &[&str] = if program == "fd" { &["fd", "fdfind"] } else { &[program] };

@@ -162,6 +162,7 @@ impl<'c> Asker<'c> {
             answered = handle.await_response() => match answered {
                 Ok(ClientResult::ElicitResult(result)) => form.answer(&result),
                 Ok(other) => {
+                    // Its debug form escapes what would move a terminal's cursor.
                     anstream::eprintln!("harness: the client answered an elicitation with {other:?}");
                     Answer::Defer
                 }

@@ -3,6 +3,7 @@
 //! Unlike the SDK's own transport it answers what it cannot read: a line that is no JSON, no JSON-RPC, nested too deep or
 //! too long gets an error, with the request's id where there is one, so that no client waits for ever.
 
+use crate::present::printable;
 use rmcp::model::{ErrorData, NumberOrString, RequestId};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -77,7 +78,7 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<
 
     fn complain(&mut self, error: &ErrorData, id: Option<&RequestId>) {
         let message = json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string();
-        anstream::eprintln!("harness: {}", error.message);
+        anstream::eprintln!("harness: {}", printable(&error.message));
         let write = self.write.clone();
         self.complaint = Some(tokio::spawn(async move {
             // A client that is gone hears nothing.

@@ -284,7 +284,13 @@ impl Inner {
         };
         let keeps = !matches!(way, Way::Later);
         let asker = Asker::new(context, &project.session, way, self.config.answer_timeout, asking);
-        let mut recorder = self.store.reopen(project.run);
+        let mut recorder = match self.store.reopen_in(project.run, &project.session) {
+            Ok(recorder) => recorder,
+            Err(error) => {
+                let reply = ToolReply::failed("EXECUTION_ERROR", format!("EXECUTION_ERROR: {error}"));
+                return Ok(result_of(reply).into());
+            }
+        };
         if keeps {
             recorder = recorder.keeping_questions(kept);
         }
@@ -389,10 +395,6 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         Ok(ListToolsResult::with_all_items(SERVED.iter().map(tool_of).collect()))
-    }
-
-    fn get_tool(&self, name: &str) -> Option<Tool> {
-        SERVED.iter().find(|tool| tool.name == name).map(tool_of)
     }
 
     async fn call_tool(

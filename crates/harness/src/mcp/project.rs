@@ -39,9 +39,15 @@ impl Project {
 
     /// Ends what runs in the background, and the run.
     pub(super) async fn end(&self, store: &Store) {
-        let recorder = store.reopen(self.run);
-        self.backgrounds.end_all(&recorder).await;
-        if let Err(error) = recorder.finish("closed") {
+        let recorded = match store.reopen_in(self.run, &self.session) {
+            Ok(recorder) => {
+                self.backgrounds.end_all(&recorder).await;
+                recorder.finish("closed")
+            }
+            // What still runs dies with the session.
+            Err(error) => Err(error),
+        };
+        if let Err(error) = recorded {
             anstream::eprintln!("harness: the end of this run could not be recorded: {error}");
         }
     }

@@ -59,7 +59,7 @@ fn project_of(roots: &[Root]) -> Result<Option<PathBuf>, RootError> {
         anstream::eprintln!(
             "harness: of the client's {} roots, the first is the project: {}",
             roots.len(),
-            first.uri
+            crate::present::printable(&first.uri)
         );
     }
     usable("client's root", &path_of(&first.uri)?).map(Some)
