@@ -3,7 +3,7 @@
 use super::log::PRINTS_NAMES;
 use super::shared::{BASE, DIFF, HELP, REVISION, REVISIONS_AND_PATHS, WALK, rows};
 use crate::finding::Code;
-use crate::spec::{CommandSpec, Flag, Operands, Prints, Role, Rule, Tweak, Value, inert, waits};
+use crate::spec::{CommandSpec, Flag, Operands, Prints, Role, Rule, Tweak, Value, inert, unread, waits};
 
 /// With these there is more beside the names that `--name-only` prints, in one version or another: patches, and what
 /// commits say.
@@ -37,6 +37,8 @@ pub(super) const DIFF_PORCELAIN: CommandSpec = CommandSpec {
             inert(&["--base", "--ours", "--theirs"]),
             inert(&["-q"]),
             inert(&["--no-index"]),
+            // Beside a file outside git compares two files, and then reads `--default` as `--default-prefix`.
+            unread(&["--default"], "may be read as `--default-prefix`, and its value as a file").takes_text(),
         ],
         DIFF,
         REVISION,
