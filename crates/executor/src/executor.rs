@@ -37,7 +37,6 @@ pub(crate) struct Core {
     pub(crate) homes: Vec<PathBuf>,
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "bubblewrap is for Linux"))]
     pub(crate) bwrap: Option<PathBuf>,
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "bubblewrap is for Linux"))]
     pub(crate) kept: Option<PathBuf>,
     session: Mutex<Option<Arc<Session>>>,
 }

@@ -20,6 +20,8 @@ pub(crate) fn open(own: bool) -> io::Result<OwnedFd> {
 
 fn is_fit(input: impl AsFd) -> io::Result<bool> {
     let flags = fcntl_getfl(&input)?;
+    // Linux alone has descriptors that name a file and no more (open(2), `O_PATH`).
+    #[cfg(target_os = "linux")]
     if flags.contains(OFlags::PATH) {
         return Ok(false);
     }

@@ -1,4 +1,12 @@
 #![doc = include_str!("../README.md")]
+#![cfg_attr(
+    not(any(target_os = "linux", target_os = "macos")),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "what a backend needs is built, and not used where there is none"
+    )
+)]
 
 // Other Unix systems build and refuse every run; without descriptors, users and symlinks as Unix has them there is not
 // even anything to plan.

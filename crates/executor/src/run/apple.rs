@@ -21,7 +21,7 @@ use crate::sandbox::seatbelt::{self, Confinement, Door};
 use crate::sandbox::{Mode, Network, PrivateTmp, Rung, bwrap};
 use crate::scan::Scan;
 use crate::session::Session;
-use crate::supervise::{self, Control, Output};
+use crate::supervise::{self, Control, End, Ended, Output};
 
 /// Limits that a command sets on itself.
 type Resources = Vec<(rustix::process::Resource, u64)>;
