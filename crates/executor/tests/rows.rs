@@ -10,7 +10,7 @@
 mod common;
 
 use cmdgate_executor::{GitAccess, Network, Outcome, PrivateTmp, Sandbox};
-use common::{Fixture, all_text, both, shown, stdout, table, worked};
+use common::{Fixture, all_text, both, eventually, shown, stdout, table, worked};
 
 /// Runs one command and says what it damaged; nothing when all is well.
 async fn attempt(sandbox: Sandbox, fixture: &mut Fixture, command: &str) -> Vec<String> {
@@ -339,7 +339,9 @@ fn without_a_sandbox_the_attacks_are_seen_to_work() {
         for attack in attacks {
             let mut fixture = Fixture::new();
             let finished = fixture.run(Sandbox::danger_full_access(), attack).await;
-            assert!(!fixture.damage().is_empty(), "{attack} did no damage: {}", shown(&finished));
+            // A process that was sent a signal may take a moment to end.
+            let seen = eventually(|| !fixture.damage().is_empty()).await;
+            assert!(seen, "{attack} did no damage: {}", shown(&finished));
         }
         let fixture = Fixture::new();
         let looks = [
