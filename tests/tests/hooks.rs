@@ -1,6 +1,7 @@
 //! Agents' hooks: recorded payloads both ways, the agents' own schemas, and payloads that no agent ever sent.
 
 use cmdgate_harness::config::{self, Overrides, UserDirs};
+use cmdgate_harness::gate::Request;
 use cmdgate_harness::hook::{self, Agent, Containment, Payload, Verdict};
 use cmdgate_harness::session::Session;
 use cmdgate_policy::{Effect, Grammar, SandboxMode};
@@ -392,6 +393,33 @@ fn an_unclean_environment_is_not_called_safe() {
         let ran: Ran = child.wait_with_output().unwrap().into();
         assert_eq!(effect(Agent::Cursor, "", &ran), "deny", "{name}={value}: {ran:?}");
     }
+}
+
+#[test]
+fn a_gate_that_previews_lets_nothing_run() {
+    let project = Project::new();
+    let dirs = UserDirs { config: None, state: None };
+    let loaded = config::load(&project.root(), &dirs, &Overrides::default()).unwrap();
+    let session = Session::new(&project.root(), loaded).unwrap().previewing();
+    for command in ["git status", "cat a.txt"] {
+        let request = Request::shell(command);
+        let decision = session.gate().decide(&request);
+        assert_eq!(decision.effect, Effect::Allow, "{decision:?}");
+        assert!(session.gate().approve(request.clone(), &decision).is_none());
+        assert!(session.gate().approve_asked(request).is_err());
+    }
+}
+
+#[test]
+fn what_the_configuration_of_git_names_is_still_asked_about() {
+    // contract: X1
+    let project = Project::new();
+    let row = RECORDED[0];
+    let sent = payload(&project, row, "git status").to_string();
+    assert_eq!(effect(row.0, "PreToolUse", &send(&project, row.0, &[], sent.as_bytes())), "rewrite");
+    project.write(".git/config", "[core]\n\tbare = false\n[alias]\n\twhatchanged = !touch pwned\n");
+    assert_eq!(effect(row.0, "PreToolUse", &send(&project, row.0, &[], sent.as_bytes())), "ask");
+    assert!(!project.root().join("pwned").exists());
 }
 
 /// A small generator of numbers, so that a failure can be run again.

@@ -214,6 +214,14 @@ fn what_is_typed_reaches_the_command() {
     drop(stdin);
     assert_eq!(lines.next().unwrap().unwrap(), "end");
     assert!(child.wait().unwrap().success());
+    // What is harmless because it has no input keeps having none: here `cat -` would read it.
+    project.write("-", "of the file\n");
+    let line = contained(&project, "for f in ?; do cat \"$f\"; done");
+    let mut child = shell(&project, &line).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    // It may have ended by then.
+    let _ = child.stdin.take().unwrap().write_all(b"typed\n");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b""[..]), "{output:?}");
     // A directory is no input: it would lead out of the sandbox.
     let line = contained(&project, "cat; ls /proc/self/fd/0/..");
     let output = shell(&project, &line).stdin(std::fs::File::open(project.home()).unwrap()).output().unwrap();

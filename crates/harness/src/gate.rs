@@ -253,6 +253,8 @@ pub struct Gate {
     settings: Settings,
     read_roots: Vec<PathBuf>,
     readable: ReadableRoots,
+    /// What git's configuration names is left to the gate that decides again.
+    previews: bool,
 }
 
 impl Gate {
@@ -279,13 +281,21 @@ impl Gate {
         );
         let named_root = (root.is_absolute() && root != real).then(|| root.to_path_buf());
         policy.compile();
-        Ok(Self { root: real, named_root, policy, settings, read_roots, readable })
+        Ok(Self { root: real, named_root, policy, settings, read_roots, readable, previews: false })
     }
 
     /// The same with one layer more: rules that count until the process ends.
     #[must_use]
     pub fn with_layer(mut self, layer: Layer) -> Self {
         self.policy = self.policy.with_layer(layer);
+        self
+    }
+
+    /// The same without starting git to see what its configuration names: for a front door that does not run the command,
+    /// and hands whatever depends on that to another gate, which looks. Nothing can be approved by such a gate.
+    #[must_use]
+    pub fn previewing(mut self) -> Self {
+        self.previews = true;
         self
     }
 
@@ -368,7 +378,7 @@ impl Gate {
 
     /// Turns an allow into the token that lets it run. Anything else gives nothing.
     pub fn approve(&self, request: Request, decision: &Decision) -> Option<Approved> {
-        (decision.effect == Effect::Allow).then(|| Approved {
+        (decision.effect == Effect::Allow && !self.previews).then(|| Approved {
             request,
             workdir: decision.workdir.clone(),
             provision: decision.provision.clone(),
@@ -386,6 +396,11 @@ impl Gate {
         let decision = self.decide(&request);
         match decision.effect {
             Effect::Deny => Err(Box::new(decision)),
+            Effect::Allow | Effect::Ask if self.previews => Err(Box::new(Decision::deny(
+                Source::Request,
+                DecisionCode::PermissionDenied,
+                "this was decided without looking at what git would run",
+            ))),
             Effect::Allow | Effect::Ask => {
                 let Decision { workdir, provision, file, .. } = decision;
                 Ok(Approved { request, workdir, provision, file })
@@ -486,7 +501,14 @@ impl Gate {
             provision: Provision::default(),
         };
         if judged.verdict == Verdict::Safe {
-            match provide::conditions(classification, workdir, &self.root, &self.readable, self.mode()) {
+            match provide::conditions(
+                classification,
+                workdir,
+                &self.root,
+                &self.readable,
+                self.mode(),
+                self.previews,
+            ) {
                 Ok(provision) => judged.provision = provision,
                 Err(unmet) => {
                     judged.verdict = Verdict::NeedsReview;

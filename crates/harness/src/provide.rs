@@ -16,6 +16,8 @@ pub(crate) struct Provision {
     pub(crate) confine_reads: bool,
     /// Pass nothing but the allowlist, whatever the settings add.
     pub(crate) clean_environment: bool,
+    /// Give it an empty input, whoever runs it: what it reads there could name other files.
+    pub(crate) null_stdin: bool,
 }
 
 /// A condition that cannot be met.
@@ -34,15 +36,20 @@ const ALWAYS: Conditions = Conditions::NONE
     .with(Condition::NoRipgrepConfig)
     .with(Condition::OutputNotTerminal);
 
-/// Meets the conditions of a safe classification, or says which cannot be met.
+/// Meets the conditions of a safe classification, or says which cannot be met. For a preview git is not started.
 pub(crate) fn conditions(
     classification: &Classification<'_>,
     workdir: &Path,
     root: &Path,
     readable: &ReadableRoots,
     mode: SandboxMode,
+    preview: bool,
 ) -> Result<Provision, Unmet> {
-    let mut provision = Provision { clean_environment: true, ..Provision::default() };
+    let mut provision = Provision {
+        clean_environment: true,
+        null_stdin: classification.conditions.contains(Condition::NullStdin),
+        ..Provision::default()
+    };
     for condition in classification.conditions.without(ALWAYS).iter() {
         match condition {
             Condition::PathsResolveInside => {
@@ -63,6 +70,7 @@ pub(crate) fn conditions(
                 }
                 provision.confine_reads = true;
             }
+            Condition::GitHardened if preview => {}
             Condition::GitHardened => {
                 let environment = repository::hardened(&classification.effects, workdir, root, readable)
                     .map_err(|why| Unmet { code: Code::FlagRuns, span: None, why })?;

@@ -150,8 +150,8 @@ pub struct RunOptions {
     /// Pass the whole environment of this process, secrets included. A command that runs because it was found harmless
     /// gets the allowlist all the same: its verdict depends on that.
     pub inherit_environment: bool,
-    /// For a caller that stands where the command would: the command gets this process's own standard input, and without
-    /// a timeout its time is not bounded here.
+    /// For a caller that stands where the command would: the command gets this process's own standard input, unless it was
+    /// found harmless because it has none, and without a timeout its time is not bounded here.
     pub in_place: bool,
     /// Whatever the settings say: in the sandbox, and with the network off.
     pub confined: bool,
@@ -205,6 +205,13 @@ impl Session {
     pub fn keep_preflight(mut self, directory: &Path) -> Result<Self, ExecError> {
         self.executor = Executor::builder(self.gate.root()).keep_preflight(directory).build()?;
         Ok(self)
+    }
+
+    /// The same for a front door that runs nothing itself: see [`Gate::previewing`].
+    #[must_use]
+    pub fn previewing(mut self) -> Self {
+        self.gate = Arc::new(Arc::unwrap_or_clone(self.gate).previewing());
+        self
     }
 
     /// The gate.
@@ -484,7 +491,7 @@ impl Session {
         for (name, value) in &approved.provision().environment {
             job = job.env(name, value);
         }
-        if options.in_place {
+        if options.in_place && !approved.provision().null_stdin {
             job = job.own_input();
         }
         if let Some(token) = options.cancel {

@@ -133,6 +133,10 @@ fn decided(args: &HookArgs, asked: &Asked) -> Result<Verdict, String> {
     let session = decide
         .session(None)
         .map_err(|_| "the policy cannot be used: `harness check -- true` says why".to_owned())?;
+    // The agent runs nothing that depends on git's configuration: it is handed to `harness run`, which asks git, or a person
+    // is asked. Half a dozen processes of git are most of the time that this would take.
+    let ordinary = hook::is_ordinary_repository(session.gate().root(), std::env::home_dir().as_deref());
+    let session = if ordinary { session.previewing() } else { session };
     let containment = containment(args)?;
     let (verdict, decisions) = hook::decide(session.gate(), agent, asked, Some(&containment));
     record(args, &session, asked, &decisions)?;
@@ -255,6 +259,7 @@ fn record(
 ) -> Result<(), String> {
     let store =
         super::run::open_store(args.trace.as_ref()).map_err(|_| "the trace cannot be used".to_owned())?;
+    store.leave_the_log().map_err(|error| error.to_string())?;
     let recorder = store
         .begin_in("hook", Some(format!("{} {} {}", args.agent.name(), asked.event, asked.keys)), session)
         .map_err(|error| error.to_string())?;

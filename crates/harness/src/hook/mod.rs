@@ -13,6 +13,7 @@ mod outside;
 
 pub use agents::Agent;
 pub use canary::Taken;
+pub use outside::is_ordinary_repository;
 
 use crate::gate::{Action, Decision, Gate, Request, Source};
 use cmdgate_classifier::Condition;

@@ -82,9 +82,61 @@ fn unclean_path(path: &OsStr, root: &Path) -> Option<String> {
         .map(|entry| entry.to_string_lossy().into_owned())
 }
 
+/// What in a configuration of git is looked at in full before a command is handed on.
+const UNUSUAL: &[&str] =
+    &["include", "alias", "hook", "excludesfile", "attributesfile", "worktree", "submodule"];
+
+/// Whether a repository is as most are, so that what its configuration names will be neutralised where the command runs,
+/// and need not be asked of git beforehand. This decides about time and not about safety: whoever runs the command looks.
+pub fn is_ordinary_repository(top: &Path, home: Option<&Path>) -> bool {
+    let plain = |path: &Path, must_be: bool| match std::fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_file() && meta.len() < 64 * 1024 => {
+            std::fs::read_to_string(path).is_ok_and(|text| {
+                let text = text.to_ascii_lowercase();
+                !UNUSUAL.iter().any(|word| text.contains(word))
+            })
+        }
+        Ok(_) => false,
+        Err(_) => !must_be,
+    };
+    plain(&top.join(".git/config"), true)
+        && std::fs::symlink_metadata(top.join(".git")).is_ok_and(|meta| meta.is_dir())
+        && std::fs::symlink_metadata(top.join(".gitmodules")).is_err()
+        && home.is_none_or(|home| {
+            plain(&home.join(".gitconfig"), false) && plain(&home.join(".config/git/config"), false)
+        })
+        && plain(Path::new("/etc/gitconfig"), false)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn repositories_with_anything_unusual_are_looked_at() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (top, home) = (scratch.path().join("p"), scratch.path().join("h"));
+        let ordinary = || is_ordinary_repository(&top, Some(&home));
+        std::fs::create_dir_all(top.join(".git")).unwrap();
+        std::fs::create_dir_all(&home).unwrap();
+        assert!(!ordinary());
+        std::fs::write(top.join(".git/config"), "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = x\n")
+            .unwrap();
+        assert!(ordinary());
+        for unusual in [
+            "[Include]\npath = x\n",
+            "[alias]\nst = status\n",
+            "[core]\nhooksPath = x\n",
+            "[core]\nworktree = /\n",
+        ] {
+            std::fs::write(home.join(".gitconfig"), unusual).unwrap();
+            assert!(!ordinary(), "{unusual}");
+        }
+        std::fs::write(home.join(".gitconfig"), "[user]\nname = T\n").unwrap();
+        assert!(ordinary());
+        std::fs::write(top.join(".gitmodules"), "").unwrap();
+        assert!(!ordinary());
+    }
 
     #[test]
     fn search_paths() {

@@ -198,6 +198,19 @@ impl Store {
         })
     }
 
+    /// Closing leaves the write-ahead log beside the trace, to be brought in by whoever opens it next: for a process that
+    /// writes a few rows and ends, and would spend most of its time on waiting for the disk.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite refuses.
+    pub(crate) fn leave_the_log(&self) -> Result<(), StoreError> {
+        self.connection()
+            .set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+            .map(|_| ())
+            .map_err(|source| sqlite(&self.path, source))
+    }
+
     /// The same with another list of secrets than those of this process's environment.
     #[must_use]
     pub fn with_redactor(mut self, redactor: Redactor) -> Self {

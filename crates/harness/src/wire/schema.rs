@@ -1,6 +1,6 @@
 //! The committed JSON Schema is the one that the types give.
 
-use super::{agents, config, trace};
+use super::{agent, agents, config, trace};
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -29,6 +29,7 @@ fn generate() -> String {
     );
     add::<super::Health<'_>>(g, &mut forms, "harness doctor --json");
     add::<agents::AgentsHealth<'_>>(g, &mut forms, "harness doctor --agents --json");
+    add::<agent::AgentRun<'_>>(g, &mut forms, "harness agent --json");
     add::<config::ConfigShown>(g, &mut forms, "harness config show --json");
     add::<config::PolicyShown>(g, &mut forms, "harness policy show --json");
     add::<config::PolicyChecked>(g, &mut forms, "harness policy check --json");
