@@ -89,7 +89,7 @@ pub async fn serve(config: Config, store: Store) -> Result<(), ServeError> {
         // What is wrong with it is said at once, and not at the first call.
         let project =
             Project::open(root, &server.0.config.dirs, &server.0.config.overrides, &server.0.store)?;
-        server.0.current.lock().await.project = Some(Arc::new(project));
+        *server.0.current.lock().await = Some(Arc::new(project));
     }
     let ended = cmdgate_executor::CancellationToken::new();
     end_by_signal(ended.clone())?;
@@ -131,18 +131,14 @@ struct Server(Arc<Inner>);
 struct Inner {
     config: Config,
     store: Store,
-    current: Mutex<Current>,
+    /// The project of the last call.
+    current: Mutex<Option<Arc<Project>>>,
     /// The client has other roots now.
     stale: AtomicBool,
     /// Tools whose calls may not overlap.
     turn: Mutex<()>,
     running: Semaphore,
     waiting: Waiting,
-}
-
-#[derive(Debug, Default)]
-struct Current {
-    project: Option<Arc<Project>>,
 }
 
 /// Where a call is to happen.
@@ -176,7 +172,7 @@ impl Inner {
     ) -> Result<Place, ToolReply> {
         let mut current = self.current.lock().await;
         let stale = self.stale.load(Ordering::Relaxed) && self.config.root.is_none();
-        if let Some(project) = current.project.as_ref().filter(|_| !stale) {
+        if let Some(project) = current.as_ref().filter(|_| !stale) {
             return Ok(Place::Project(project.clone()));
         }
         let refuse =
@@ -207,19 +203,17 @@ impl Inner {
                 roots::usable("working directory", &self.config.fallback).map_err(|error| refuse(&error))?
             }
         };
-        if let Some(project) =
-            current.project.as_ref().filter(|project| project.session.gate().root() == root)
-        {
+        if let Some(project) = current.as_ref().filter(|project| project.session.gate().root() == root) {
             return Ok(Place::Project(project.clone()));
         }
-        if let Some(old) = current.project.take() {
+        if let Some(old) = current.take() {
             anstream::eprintln!("harness: the project is {} now", root.display());
             old.end(&self.store).await;
         }
         let project = Project::open(&root, &self.config.dirs, &self.config.overrides, &self.store)
             .map_err(|error| refuse(&error))?;
         let project = Arc::new(project);
-        current.project = Some(project.clone());
+        *current = Some(project.clone());
         Ok(Place::Project(project))
     }
 
@@ -228,7 +222,7 @@ impl Inner {
         if tokio::time::timeout(END_TIMEOUT, self.running.acquire_many(MOST_CALLS)).await.is_err() {
             anstream::eprintln!("harness: some calls did not end in time; their commands are killed");
         }
-        if let Some(project) = self.current.lock().await.project.take() {
+        if let Some(project) = self.current.lock().await.take() {
             project.end(&self.store).await;
         }
     }
