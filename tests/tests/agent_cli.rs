@@ -80,8 +80,11 @@ fn a_goal_is_worked_on_until_the_verification_passes() {
     );
     assert_eq!(project.harness(["log", "verify"]).code, 0);
     for file in std::fs::read_dir(project.scratch().join("state/cmdgate")).unwrap() {
-        let bytes = std::fs::read(file.unwrap().path()).unwrap();
-        assert!(!String::from_utf8_lossy(&bytes).contains(KEY));
+        let path = file.unwrap().path();
+        if path.is_file() {
+            let bytes = std::fs::read(path).unwrap();
+            assert!(!String::from_utf8_lossy(&bytes).contains(KEY));
+        }
     }
 }
 
@@ -156,6 +159,10 @@ fn a_run_whose_server_failed_is_resumed() {
     assert!(server.asked()[0].body["messages"].to_string().contains("mend it"));
     let (again, _) = run(&project, vec![says("x")], &args);
     assert!(again.code == 1 && again.json()["error"].as_str().unwrap().contains("it is done"), "{again:?}");
+    let other = project.scratch().join("outside");
+    let elsewhere = [&args[..], &["--root", other.to_str().unwrap()]].concat();
+    let (elsewhere, _) = run(&project, vec![says("x")], &elsewhere);
+    assert!(elsewhere.code == 1 && elsewhere.stdout.contains("it worked in"), "{elsewhere:?}");
     let (none, _) = run(&project, vec![says("x")], &["--resume", "99"]);
     assert!(none.code == 1 && none.stderr.contains("99"), "{none:?}");
 }

@@ -301,3 +301,33 @@ fn it_is_said_when_not_every_denied_file_could_be_hidden() {
     assert!(ran.json()["warnings"][0].as_str().unwrap().contains("too many files"), "{ran:?}");
     assert!(ran.stderr.contains("may be visible"), "{ran:?}");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_that_is_told_to_end_kills_its_command_and_records_that() {
+    // contract: P12
+    let project = Project::new();
+    for (signal, time) in [("-TERM", "4815.31"), ("-INT", "4815.32")] {
+        let args = [&["exec"][..], &FREE, &["--", "sleep", time]].concat();
+        let child = project.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let lives = || {
+            std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+                let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+                let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+                words[0].ends_with(b"sleep") && words.contains(&time.as_bytes())
+            })
+        };
+        let begun = std::time::Instant::now();
+        while !lives() {
+            assert!(begun.elapsed().as_secs() < 60, "it never started");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        let ran: Ran = child.wait_with_output().unwrap().into();
+        assert!(ran.code == 125 && !lives(), "{ran:?}");
+    }
+    let log = project.harness(["log", "--json"]).json();
+    let outcomes: Vec<_> =
+        log["steps"].as_array().unwrap().iter().map(|step| step["outcome"].clone()).collect();
+    assert_eq!(outcomes, ["cancelled", "cancelled"], "{log}");
+}

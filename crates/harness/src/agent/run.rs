@@ -15,6 +15,7 @@ use cmdgate_executor::{CancellationToken, ExecError, Finished, Outcome};
 use cmdgate_policy::{Effect, Layer, Policy, SandboxMode};
 use serde_json::json;
 use std::num::NonZeroU64;
+use std::path::PathBuf;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -140,7 +141,7 @@ pub async fn resume<P: Provider + ?Sized>(
     policy: &Policy,
     approver: &dyn Approver,
 ) -> Result<RunResult, RunError> {
-    let kept = Kept { resume: Some(run), questions: None };
+    let kept = Kept { resume: Some(run), ..Kept::default() };
     run_loaded(contract, provider, store, bare(policy), approver, kept).await
 }
 
@@ -151,6 +152,8 @@ pub(crate) struct Kept {
     pub(crate) resume: Option<i64>,
     /// Questions that nobody answers are stored, with these options of the command line.
     pub(crate) questions: Option<serde_json::Value>,
+    /// Where what the sandbox's preflight finds is kept for the next process.
+    pub(crate) preflight: Option<PathBuf>,
 }
 
 /// A policy as a configuration that was read from no files.
@@ -168,9 +171,13 @@ pub(crate) async fn run_loaded<P: Provider + ?Sized>(
     kept: Kept,
 ) -> Result<RunResult, RunError> {
     let session = session(contract, loaded)?;
+    let session = match &kept.preflight {
+        Some(directory) => session.keep_preflight(directory)?,
+        None => session,
+    };
     let mode = session.gate().mode().as_str();
     let (conversation, recorder) = if let Some(run) = kept.resume {
-        (conversation(run, contract, store)?, store.reopen_in(run, &session)?)
+        (conversation(run, contract, &session, store)?, store.reopen_in(run, &session)?)
     } else {
         (Vec::new(), store.begin_in("agent", Some(contract.goal.clone()), &session)?)
     };
@@ -202,8 +209,16 @@ pub(crate) async fn run_loaded<P: Provider + ?Sized>(
 }
 
 /// The conversation of a run that can go on.
-fn conversation(run: i64, contract: &TaskContract, store: &Store) -> Result<Vec<Message>, RunError> {
+fn conversation(
+    run: i64,
+    contract: &TaskContract,
+    session: &Session,
+    store: &Store,
+) -> Result<Vec<Message>, RunError> {
     let refuse = |why: String| RunError::Resume { run, why };
+    if let Some(root) = store.root(run)?.filter(|root| *root != session.gate().root().to_string_lossy()) {
+        return Err(refuse(format!("it worked in {root}")));
+    }
     let mut conversation = Vec::new();
     for text in store.messages(run)? {
         let message: Message = serde_json::from_str(&text)

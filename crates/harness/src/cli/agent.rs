@@ -1,13 +1,13 @@
 //! `harness agent`: work on a goal until the project's own command says it is reached.
 
 use super::decide::DecideArgs;
-use super::run::{open_store, runtime};
+use super::run::{Signals, open_store, runtime};
 use crate::agent::{
     Event, Kept, Message, OpenRouter, ProviderError, RunError, RunOutcome, RunResult, TaskContract,
     Verification, run_loaded,
 };
 use crate::approve::{AnswerFuture, Approver, DeferAll, Question, TerminalApprover};
-use crate::config::Loaded;
+use crate::config::{Loaded, UserDirs};
 use crate::exit::Exit;
 use crate::present::printable;
 use crate::store::Store;
@@ -174,14 +174,19 @@ fn work(
     let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
     let asks = AtTerminal { approver: TerminalApprover::new(&loaded.policy), progress: progress.clone() };
     let approver: &dyn Approver = if terminal { &asks } else { &DeferAll };
-    let kept = Kept { resume: args.resume, questions: Some(super::approvals::options(&args.decide, None)) };
+    let kept = Kept {
+        resume: args.resume,
+        questions: Some(super::approvals::options(&args.decide, None)),
+        preflight: UserDirs::from_environment().state.map(|state| state.join("preflight")),
+    };
     let ended = runtime.block_on(async {
         let called_off = cancel.clone();
+        let mut signals = Signals::new();
         tokio::spawn(async move {
-            signalled().await;
+            signals.next().await;
             called_off.cancel();
             // Whoever cannot wait for the end of what runs asks a second time.
-            signalled().await;
+            signals.next().await;
             std::process::exit(i32::from(Exit::Failed.code()));
         });
         run_loaded(contract, model, store, loaded, approver, kept).await
@@ -189,22 +194,6 @@ fn work(
     // A request that nobody waits for any more is not waited for.
     runtime.shutdown_background();
     Ok(ended)
-}
-
-/// Ends when somebody wants this process to end.
-async fn signalled() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-            return;
-        }
-    }
-    let _ = tokio::signal::ctrl_c().await;
 }
 
 /// Prints how it ended, and gives the exit.

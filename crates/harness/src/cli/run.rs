@@ -230,10 +230,10 @@ fn perform_by(
     let mut ended = "ran";
     runtime.block_on(async {
         let interrupted = cancel.clone();
+        let mut signals = Signals::new();
         tokio::spawn(async move {
-            if tokio::signal::ctrl_c().await.is_ok() {
-                interrupted.cancel();
-            }
+            signals.next().await;
+            interrupted.cancel();
         });
         for request in requests {
             let asked = request.clone();
@@ -319,6 +319,47 @@ fn show(way: &Way, session: &Session, asked: &Request, reply: &Reply) -> Result<
         .write_all(text.as_bytes())
         .and_then(|()| io::stdout().flush())
         .map_err(|_| Exit::Failed)
+}
+
+/// The wish of somebody that this process end: Ctrl-C or SIGTERM. It is noted from the making of this on, inside a
+/// runtime; before that, and where signals cannot be waited for, they end the process.
+pub(super) struct Signals {
+    #[cfg(unix)]
+    streams: Option<[tokio::signal::unix::Signal; 2]>,
+}
+
+impl Signals {
+    pub(super) fn new() -> Self {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            let streams = signal(SignalKind::interrupt()).and_then(|interrupt| {
+                let terminate = signal(SignalKind::terminate())?;
+                Ok([interrupt, terminate])
+            });
+            Self { streams: streams.ok() }
+        }
+        #[cfg(not(unix))]
+        Self {}
+    }
+
+    /// Comes to an end at the next one.
+    pub(super) async fn next(&mut self) {
+        #[cfg(unix)]
+        match &mut self.streams {
+            Some([interrupt, terminate]) => {
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                }
+            }
+            None => std::future::pending().await,
+        }
+        #[cfg(not(unix))]
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
 }
 
 /// A runtime on this thread alone.

@@ -78,6 +78,19 @@ impl Store {
         read().map_err(|source| sqlite(&self.path, source))
     }
 
+    /// The project in which a run worked; nothing when there is no such run.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn root(&self, run: i64) -> Result<Option<String>, StoreError> {
+        use rusqlite::OptionalExtension as _;
+        self.connection()
+            .query_row("SELECT root FROM runs WHERE id = ?1", [run], |row| row.get(0))
+            .optional()
+            .map_err(|source| sqlite(&self.path, source))
+    }
+
     /// How a run ended; nothing while it goes on, when its process died, or when there is no such run.
     ///
     /// # Errors
