@@ -88,7 +88,9 @@ pub fn refuses(source: &str, files: &[(&str, usize)]) {
         project.write("bad", text);
         let ran = project.harness(["import", source, "bad", "--out", "out.toml"]);
         let shown: String = text.chars().take(80).collect();
-        assert!(ran.code == 3 && ran.stderr.contains(&format!("bad:{line}: ")), "{shown}: {ran:?}");
+        // A parser names the last line it saw; 0 is for any.
+        let place = if *line == 0 { "bad:".to_owned() } else { format!("bad:{line}: ") };
+        assert!(ran.code == 3 && ran.stderr.contains(&place), "{shown}: {ran:?}");
         assert!(ran.stderr.contains("nothing was imported"), "{shown}: {ran:?}");
         assert!(!project.root().join("out.toml").exists(), "{shown}");
     }

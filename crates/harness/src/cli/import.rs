@@ -50,6 +50,8 @@ pub(crate) struct ImportArgs {
 enum SourceName {
     /// Claude Code: settings.json
     Claude,
+    /// Codex: rules/*.rules
+    Codex,
     /// Gemini CLI: policies/*.toml
     Gemini,
     /// Cursor: permissions.json, cli-config.json, cli.json
@@ -64,6 +66,7 @@ impl From<SourceName> for Source {
     fn from(name: SourceName) -> Self {
         match name {
             SourceName::Claude => Self::Claude,
+            SourceName::Codex => Self::Codex,
             SourceName::Gemini => Self::Gemini,
             SourceName::Cursor => Self::Cursor,
             SourceName::Opencode => Self::Opencode,

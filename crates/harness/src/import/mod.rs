@@ -7,6 +7,8 @@
 //! allows. Nothing is executed and no file but the named ones is read.
 
 mod claude;
+#[cfg(feature = "import-codex")]
+mod codex;
 mod copilot;
 mod cursor;
 mod gemini;
@@ -32,6 +34,8 @@ const MOST_RULES: usize = 20_000;
 pub enum Source {
     /// Claude Code: `permissions` of its `settings.json`.
     Claude,
+    /// Codex: its `.rules` files.
+    Codex,
     /// Gemini CLI: its policy files.
     Gemini,
     /// Cursor: `permissions.json`, and `cli-config.json` or `cli.json` of its command line.
@@ -47,6 +51,7 @@ impl Source {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Claude => "claude",
+            Self::Codex => "codex",
             Self::Gemini => "gemini",
             Self::Cursor => "cursor",
             Self::Opencode => "opencode",
@@ -58,6 +63,7 @@ impl Source {
     pub const fn combines(self) -> &'static str {
         match self {
             Self::Claude => "a deny beats an ask, an ask beats an allow",
+            Self::Codex => "the strictest rule that matches counts",
             Self::Gemini => "the rule with the highest priority counts",
             Self::Cursor | Self::Copilot => "a deny beats an allow, and what no rule allows is asked about",
             Self::Opencode => "the last rule that matches counts",
@@ -180,6 +186,16 @@ pub fn import(source: Source, files: &[SourceFile]) -> Result<Imported, ImportEr
     }
     match source {
         Source::Claude => claude::read(files, &mut draft)?,
+        #[cfg(feature = "import-codex")]
+        Source::Codex => codex::read(files, &mut draft)?,
+        #[cfg(not(feature = "import-codex"))]
+        Source::Codex => {
+            let what =
+                "this program was built without the feature import-codex, so it does not read Starlark";
+            let file =
+                files.first().cloned().unwrap_or(SourceFile { name: String::new(), text: String::new() });
+            return Err(ImportError::new(&file, 1, what));
+        }
         Source::Gemini => gemini::read(files, &mut draft)?,
         Source::Cursor => cursor::read(files, &mut draft)?,
         Source::Opencode => opencode::read(files, &mut draft)?,
@@ -318,9 +334,13 @@ impl Draft {
         let names = match names {
             [] => return,
             [name] => (*name).to_owned(),
+            names if names.len() == crate::syntax::NAMES.len() => "*".to_owned(),
             names => format!("{{{}}}", names.join(",")),
         };
-        let pattern = Pattern::lenient(format!("syntax:{names} {pattern}"));
+        // With any syntax, or even for any command, where the alternatives are too many.
+        let texts = [format!("syntax:{names} {pattern}"), format!("syntax:* {pattern}")];
+        let pattern = texts.into_iter().find_map(|text| Pattern::new(text).ok());
+        let pattern = pattern.unwrap_or_else(|| Pattern::lenient("syntax:*"));
         self.guard(Rule::with_pattern(Act::Exec, Effect::Ask, pattern).whole(), why);
     }
 }
