@@ -13,6 +13,7 @@ pub mod import;
 pub mod init;
 pub mod install;
 pub mod io_harness;
+pub mod learn;
 pub mod mcp;
 pub mod present;
 mod provide;

@@ -6,9 +6,11 @@
 
 mod claude;
 mod cli;
+mod codex;
 mod copilot;
 mod cursor;
 mod gemini;
+mod learn;
 mod opencode;
 
 use cmdgate_harness::gate::{Gate, Request, Source as DecidedBy};

@@ -11,6 +11,7 @@ mod hook;
 mod import;
 mod init;
 mod install;
+mod learn;
 mod log;
 mod mcp;
 mod place;
@@ -52,6 +53,7 @@ enum Command {
     Approvals(approvals::ApprovalsArgs),
     Rules(rules::RulesArgs),
     Import(import::ImportArgs),
+    Learn(learn::LearnArgs),
     Trust(trust::TrustArgs),
     Policy(policy::PolicyArgs),
     Config(policy::ConfigArgs),
@@ -88,6 +90,7 @@ pub fn main() -> ExitCode {
         Command::Approvals(args) => approvals::approvals(&args),
         Command::Rules(args) => rules::rules(&args),
         Command::Import(args) => import::import(&args),
+        Command::Learn(args) => learn::learn(&args),
         Command::Trust(args) => trust::trust(&args),
         Command::Policy(args) => policy::policy(&args),
         Command::Config(args) => policy::config(&args),
