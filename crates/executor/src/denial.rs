@@ -1,10 +1,11 @@
 //! Denials read from output: never more than a likelihood, and only where the plan denies the very path or host
 //! that a line complains about.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
+mod line;
+
 use std::path::{Component, Path, PathBuf};
 
+use self::line::{Kind, UNNAMED};
 use crate::outcome::{Certainty, Denial, DeniedOperation};
 use crate::plan::{Access, Operation, Plan, Rule};
 use crate::proxy::NetworkDecision;
@@ -15,38 +16,39 @@ const MOST: usize = 8;
 /// A line longer than this is not an error message.
 const LONGEST_LINE: usize = 1000;
 
-const WRITE_ERRORS: &[&str] = &["Read-only file system", "EROFS", "Device or resource busy", "EBUSY"];
-const ACCESS_ERRORS: &[&str] = &["Permission denied", "EACCES", "Operation not permitted", "EPERM"];
-const ABSENT_ERRORS: &[&str] = &["No such file or directory", "ENOENT"];
-const NETWORK_ERRORS: &[&str] = &[
-    "Network is unreachable",
-    "ENETUNREACH",
-    "Could not resolve host",
-    "Temporary failure in name resolution",
-    "Name or service not known",
-    "EAI_AGAIN",
-    "ENOTFOUND",
-    "Could not resolve proxy",
-    "No address associated",
-];
-
-/// What a line of output suggests was denied.
-pub(crate) fn likely(plan: &Plan, text: &str) -> Vec<Denial> {
+/// What the lines of some texts suggest was denied.
+pub(crate) fn likely(plan: &Plan, texts: &[&str]) -> Vec<Denial> {
     let mut found: Vec<Denial> = Vec::new();
-    for line in text.lines().filter(|line| line.len() <= LONGEST_LINE) {
-        if found.len() >= MOST {
-            break;
+    for text in texts {
+        // Where a name stands that the error on the next line is about.
+        let mut previous = "";
+        // A carriage return is how a progress meter goes back to the start of its line.
+        for line in text.split(['\n', '\r']).filter(|line| line.len() <= LONGEST_LINE) {
+            if found.len() >= MOST {
+                break;
+            }
+            if let Some(denial) = of_line(plan, line, previous)
+                && !found.iter().any(|known| known.operation == denial.operation)
+            {
+                found.push(denial);
+            }
+            if !matches!(line.trim(), "" | "Caused by:") {
+                previous = line;
+            }
         }
-        let Some(denial) = of_line(plan, line) else { continue };
-        if !found.iter().any(|known| known.operation == denial.operation) {
-            found.push(denial);
-        }
+    }
+    // Further lines about the same failure name no host.
+    let unnamed = DeniedOperation::Network(UNNAMED.to_owned());
+    let named = |denial: &Denial| {
+        matches!(denial.operation, DeniedOperation::Network(_)) && denial.operation != unnamed
+    };
+    if found.iter().any(named) {
+        found.retain(|denial| denial.operation != unnamed);
     }
     found
 }
 
-fn of_line(plan: &Plan, line: &str) -> Option<Denial> {
-    let says = |errors: &[&str]| errors.iter().any(|error| line.contains(error));
+fn of_line(plan: &Plan, line: &str, previous: &str) -> Option<Denial> {
     let likely = |operation, rule: &str, advice: String| Denial {
         operation,
         rule: rule.to_owned(),
@@ -55,37 +57,36 @@ fn of_line(plan: &Plan, line: &str) -> Option<Denial> {
         evidence: line.trim().to_owned(),
         advice,
     };
-    if says(NETWORK_ERRORS) {
+    if let Some(host) = line::unreachable(line) {
+        let operation = DeniedOperation::Network(host);
         return match plan.network {
             Network::Off => Some(likely(
-                DeniedOperation::Network(line.trim().to_owned()),
+                operation,
                 "network_off",
                 "the network is off; ask for it to be turned on if it is needed".to_owned(),
             )),
             Network::Domains(_) => Some(likely(
-                DeniedOperation::Network(line.trim().to_owned()),
+                operation,
                 "network_domains",
                 "only the listed hosts can be reached, and only through the proxy in HTTP_PROXY".to_owned(),
             )),
             Network::On => None,
         };
     }
-    let (written, refused, absent) = (says(WRITE_ERRORS), says(ACCESS_ERRORS), says(ABSENT_ERRORS));
-    if !(written || refused || absent) {
-        return None;
-    }
-    for path in paths(line) {
-        let path = absolute(&plan.workdir, &path);
+    let complaint = line::complaint(line)?;
+    let kind = complaint.kind;
+    for name in complaint.names(previous).iter().filter(|name| !name.is_empty() && name.len() < 4096) {
+        let path = absolute(&plan.workdir, Path::new(name));
         for operation in [Operation::Read, Operation::Write] {
             let Access::Deny(rule) = plan.decide(operation, &path) else { continue };
             // Each error of the kernel has its own causes in the sandbox; ordinary permissions have the rest.
             let fits = match &rule {
                 Rule::ReadOnlyMode | Rule::OutsideWritableRoots | Rule::Protected(_) => {
-                    written && operation == Operation::Write
+                    kind == Kind::Unwritable && operation == Operation::Write
                 }
-                Rule::Hidden(_) | Rule::NotVisible => refused || absent,
-                Rule::System => written || refused,
-                Rule::HostSocket(_) => refused,
+                Rule::Hidden(_) | Rule::NotVisible => kind != Kind::Unwritable,
+                Rule::System => kind != Kind::Absent,
+                Rule::HostSocket(_) => kind == Kind::Refused,
             };
             if !fits {
                 continue;
@@ -121,33 +122,6 @@ fn advice(rule: &Rule) -> String {
         Rule::System => "settings of the system cannot be changed".to_owned(),
         Rule::HostSocket(_) => "services of the host cannot be reached".to_owned(),
     }
-}
-
-/// What in a line looks like a path, the likeliest first: what stands in quotes, words with a slash, and what stands
-/// alone between colons, each time the one nearest to the error first (the shell's own name stands at the beginning).
-fn paths(line: &str) -> Vec<PathBuf> {
-    let mut quoted = Vec::new();
-    for (open, close) in [('\'', '\''), ('"', '"'), ('`', '\''), ('\u{2018}', '\u{2019}')] {
-        let mut rest = line;
-        while let Some((_, after)) = rest.split_once(open) {
-            let Some((inside, tail)) = after.split_once(close) else { break };
-            quoted.push(inside);
-            rest = tail;
-        }
-    }
-    let words =
-        line.split_whitespace().map(|word| word.trim_matches([':', ',', '(', ')', '\'', '"', '[', ']']));
-    let (absolute, relative): (Vec<&str>, Vec<&str>) =
-        words.filter(|word| word.contains('/')).partition(|word| word.starts_with('/'));
-    let alone = line.rsplit(": ").map(str::trim).filter(|text| !text.contains(' '));
-    quoted
-        .into_iter()
-        .chain(absolute.into_iter().rev())
-        .chain(relative.into_iter().rev())
-        .chain(alone)
-        .filter(|text| !text.is_empty() && text.len() < 4096)
-        .map(|text| PathBuf::from(OsStr::from_bytes(text.as_bytes())))
-        .collect()
 }
 
 fn absolute(workdir: &Path, path: &Path) -> PathBuf {
@@ -228,7 +202,7 @@ mod tests {
     }
 
     fn found(sandbox: &Sandbox, line: &str) -> Option<(DeniedOperation, String)> {
-        likely(&planned(sandbox), line).pop().map(|denial| {
+        likely(&planned(sandbox), &[line]).pop().map(|denial| {
             assert_eq!(denial.certainty, Certainty::Likely);
             (denial.operation, denial.rule)
         })
@@ -292,11 +266,145 @@ mod tests {
         assert_eq!(found(&online, "curl: (6) Could not resolve host: example.com"), None);
     }
 
+    /// Messages as the programs wrote them in the sandbox.
     #[test]
-    fn a_network_error_without_a_network_is_a_likely_denial() {
-        let found =
-            likely(&planned(&Sandbox::read_only()), "ok\ncurl: (6) Could not resolve host: example.com\n");
-        assert_eq!(found.len(), 1);
-        assert_eq!(found[0].rule, "network_off");
+    fn a_denial_names_what_the_message_is_about() {
+        let outside = |path: &str| write(path, "outside_writable_roots");
+        let protected = |path: &str| write(path, "protected");
+        let cases = [
+            ("/bin/bash: line 1: .cmdgate.toml: Read-only file system", protected("/p/.cmdgate.toml")),
+            (
+                "/bin/bash: line 1: .vscode/settings.json: Read-only file system",
+                protected("/p/.vscode/settings.json"),
+            ),
+            ("/bin/bash: line 1: /usr/x: Read-only file system", outside("/usr/x")),
+            ("/bin/bash: line 1: /usr/a b: c: Read-only file system", outside("/usr/a b: c")),
+            ("/bin/bash: line 1: /usr/it's: Read-only file system", outside("/usr/it's")),
+            ("s.sh: line 1: /usr/x: Read-only file system", outside("/usr/x")),
+            ("sh: 1: cannot create /usr/x: Read-only file system", outside("/usr/x")),
+            ("sh: can't create /usr/x: Read-only file system", outside("/usr/x")),
+            ("touch: /usr/x: Read-only file system", outside("/usr/x")),
+            ("touch: cannot touch \"/usr/it's\": Read-only file system", outside("/usr/it's")),
+            (r#"touch: cannot touch '/usr/it'\''s "q"': Read-only file system"#, outside("/usr/it's \"q\"")),
+            ("touch: cannot touch '/usr/a b': Read-only file system", outside("/usr/a b")),
+            ("mkdir: cannot create directory ‘/usr/a: b’: Read-only file system", outside("/usr/a: b")),
+            (
+                "mv: inter-device move failed: 'a.txt' to '/usr/x'; unable to remove target: Read-only file system",
+                outside("/usr/x"),
+            ),
+            ("mv: cannot move '.vscode' to 'zz': Device or resource busy", protected("/p/.vscode")),
+            (
+                "sed: couldn't open temporary file .vscode/sedD5UaWQ: Read-only file system",
+                protected("/p/.vscode/sedD5UaWQ"),
+            ),
+            ("tar: /usr/x.tar: Cannot open: Read-only file system", outside("/usr/x.tar")),
+            ("sort: open failed: /usr/x: Read-only file system", outside("/usr/x")),
+            ("awk: cannot open \"/usr/x\" for output (Read-only file system)", outside("/usr/x")),
+            ("/usr/bin/ld: cannot open output file /usr/x: Read-only file system", outside("/usr/x")),
+            ("OSError: [Errno 30] Read-only file system: '/usr/x'", outside("/usr/x")),
+            ("OSError: [Errno 30] Read-only file system: \"/usr/it's a\"", outside("/usr/it's a")),
+            ("OSError: [Errno 16] Device or resource busy: '.vscode' -> 'zz'", protected("/p/.vscode")),
+            ("Error: EROFS: read-only file system, open '/usr/x y'", outside("/usr/x y")),
+            ("Error: EBUSY: resource busy or locked, rename '.vscode' -> 'zz'", protected("/p/.vscode")),
+            (
+                "-e:1:in `write': Read-only file system @ rb_sysopen - /usr/x (Errno::EROFS)",
+                outside("/usr/x"),
+            ),
+            (
+                "-e:1:in `rename': Device or resource busy @ rb_file_s_rename - (.vscode, zz) (Errno::EBUSY)",
+                protected("/p/.vscode"),
+            ),
+            ("cannot open /usr/x: Read-only file system at -e line 1.", outside("/usr/x")),
+            ("open /usr/x: read-only file system", outside("/usr/x")),
+            ("fatal: could not create work tree dir '/usr/zz': Read-only file system", outside("/usr/zz")),
+            (
+                "error: could not write config file .gitmodules: Device or resource busy",
+                protected("/p/.gitmodules"),
+            ),
+            (
+                "error: failed to create package `zz` at `/usr/zz`\n\nCaused by:\n  failed to create directory \
+                 `/usr/zz`\n\nCaused by:\n  Read-only file system (os error 30)",
+                outside("/usr/zz"),
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(found(&Sandbox::workspace_write(), text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_program_that_complains_is_not_what_it_complains_about() {
+        // After `cd /usr`, which no line tells.
+        for line in [
+            "/bin/bash: line 1: f: Read-only file system",
+            "/usr/bin/touch: cannot touch 'f': Read-only file system",
+            "/usr/bin/tee: f: Read-only file system",
+            "/bin/bash: line 1: echo: write error: Read-only file system",
+            "  code: 'EROFS',",
+            "OSError: [Errno 30] Read-only file system",
+        ] {
+            assert_eq!(found(&Sandbox::workspace_write(), line), None, "{line}");
+        }
+    }
+
+    /// Messages as the programs wrote them in the sandbox.
+    #[test]
+    fn a_network_denial_names_the_host() {
+        let cases = [
+            ("curl: (6) Could not resolve host: example.com", "example.com"),
+            (
+                "  0     0    0     0    0     0      0      0 --:--:-- --:--:-- --:--:--     0\rcurl: (6) Could not resolve host: example.com",
+                "example.com",
+            ),
+            (
+                "curl: (7) Failed to connect to 93.184.216.34 port 80 after 0 ms: Couldn't connect to server",
+                "93.184.216.34",
+            ),
+            (
+                "Resolving example.com (example.com)... failed: Temporary failure in name resolution.\nwget: unable to resolve host address ‘example.com’",
+                "example.com",
+            ),
+            (
+                "fatal: unable to access 'https://example.com/a.git/': Could not resolve host: example.com",
+                "example.com",
+            ),
+            (
+                "ssh: Could not resolve hostname example.com: Temporary failure in name resolution\nfatal: Could not read from remote repository.",
+                "example.com",
+            ),
+            (
+                "npm error code EAI_AGAIN\nnpm error syscall getaddrinfo\nnpm error errno EAI_AGAIN\nnpm error request to https://registry.npmjs.org/left-pad failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org",
+                "registry.npmjs.org",
+            ),
+            (
+                "WARNING: Retrying (Retry(total=0, connect=None, read=None, redirect=None, status=None)) after connection broken by 'NewConnectionError('<pip._vendor.urllib3.connection.HTTPSConnection object at 0x7ff96837c7d0>: Failed to establish a new connection: [Errno -3] Temporary failure in name resolution')': /simple/left-pad/",
+                UNNAMED,
+            ),
+            (
+                "socket.gaierror: [Errno -3] Temporary failure in name resolution\nurllib3.exceptions.NameResolutionError: HTTPSConnection(host='example.com', port=443): Failed to resolve 'example.com' ([Errno -3] Temporary failure in name resolution)",
+                "example.com",
+            ),
+            ("OSError: [Errno 101] Network is unreachable", UNNAMED),
+            ("  [cause]: Error: getaddrinfo EAI_AGAIN example.com\n    code: 'EAI_AGAIN',\n", "example.com"),
+            ("Error: connect ENETUNREACH 93.184.216.34:80 - Local (0.0.0.0:0)", "93.184.216.34:80"),
+            ("  [6] Could not resolve hostname (Could not resolve host: index.crates.io)", "index.crates.io"),
+            (
+                "/usr/lib/ruby/3.1.0/socket.rb:227:in `getaddrinfo': Failed to open TCP connection to example.com:80 (getaddrinfo: Temporary failure in name resolution) (SocketError)",
+                "example.com:80",
+            ),
+            (
+                "go: example.com/x@latest: module example.com/x: Get \"https://proxy.golang.org/example.com/x/@v/list\": dial tcp: lookup proxy.golang.org on 10.255.255.53:53: dial udp 10.255.255.53:53: connect: network is unreachable",
+                "proxy.golang.org",
+            ),
+            ("bash: line 1: example.com: Temporary failure in name resolution", "example.com"),
+        ];
+        for (text, host) in cases {
+            let found = likely(&planned(&Sandbox::read_only()), &[text]);
+            let operations: Vec<_> = found.iter().map(|denial| denial.operation.clone()).collect();
+            assert_eq!(operations, [DeniedOperation::Network(host.to_owned())], "{text}");
+            assert_eq!(found[0].rule, "network_off");
+        }
+        let own = "curl: (7) Failed to connect to 127.0.0.1 port 9 after 0 ms: Couldn't connect to server";
+        assert_eq!(found(&Sandbox::read_only(), own), None);
     }
 }

@@ -191,7 +191,7 @@ pub enum DeniedOperation {
     Read(PathBuf),
     /// Writing, making or removing a file.
     Write(PathBuf),
-    /// Reaching a host or address.
+    /// Reaching a host or address; `the network` where the output names none.
     Network(String),
     /// A system call that the filter refuses.
     SystemCall(String),

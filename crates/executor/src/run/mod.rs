@@ -353,10 +353,10 @@ impl Prepared {
         };
         denials.extend(denial::reported(code, &network));
         if !matches!(finished.outcome, Outcome::SandboxFailed { .. } | Outcome::NotStarted(_)) {
-            for stream in [&finished.stderr, &finished.stdout] {
-                denials.extend(denial::likely(&plan, &stream.head));
-                denials.extend(denial::likely(&plan, &stream.tail));
-            }
+            let streams = [&finished.stderr, &finished.stdout];
+            let texts: Vec<&str> =
+                streams.iter().flat_map(|stream| [stream.head.as_str(), stream.tail.as_str()]).collect();
+            denials.extend(denial::likely(&plan, &texts));
         }
         finished.denials = denials;
         finished.network = network;
