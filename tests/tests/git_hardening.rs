@@ -233,7 +233,7 @@ fn is_own_program(path: &str, output: Output) -> bool {
         path.starts_with("/bin") || path.starts_with("/usr/bin") || path.starts_with("/usr/local/bin");
     path == git
         || path.starts_with(core)
-        || system && matches!(name, "bash" | "timeout" | "cat")
+        || system && matches!(name, "bash" | "timeout" | "xargs" | "cat")
         || system && output == Output::Terminal && matches!(name, "script" | "sh" | "dash")
         // `git submodule` and, in older gits, `git bisect` are shell scripts of git's own.
         || system && matches!(name, "sh" | "basename" | "sed" | "uname" | "git" | "gettext" | "envsubst")

@@ -242,7 +242,8 @@ pub struct Capture {
     ends_in_newline: bool,
     closed: bool,
     spill: SpillState,
-    echo: Option<Stream>,
+    stream: Stream,
+    echo: bool,
 }
 
 #[derive(Debug)]
@@ -286,15 +287,22 @@ impl Capture {
             spill: mode.spill.clone().map_or(SpillState::Off, |directory| {
                 SpillState::Waiting(Spill { directory, stream, max_bytes: mode.spill_limit })
             }),
-            echo: mode.echo.then_some(stream),
+            stream,
+            echo: mode.echo,
         }
+    }
+
+    /// Passes what comes on to the stream of the same name of this process, or no longer.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn set_echo(&mut self, echo: bool) {
+        self.echo = echo;
     }
 
     /// Takes the next bytes. Never fails; a spill file that cannot be written is reported at the end.
     pub fn push(&mut self, bytes: &[u8]) {
-        if let Some(stream) = self.echo {
+        if self.echo {
             // A reader that went away is not a reason to stop counting.
-            let _ = match stream {
+            let _ = match self.stream {
                 Stream::Stdout => io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()),
                 Stream::Stderr => io::stderr().write_all(bytes),
             };

@@ -180,7 +180,14 @@ impl Prepared {
             session: false,
             terminal: self.settings.terminal.is_some(),
         };
-        let ended = supervise::confined(launch, output, control, |child| gate.open(child)).await;
+        // Until the sandbox stands only bubblewrap speaks, perhaps about an attempt that comes to nothing.
+        self.captures.set_echo(false);
+        let ended = supervise::confined(launch, output, control, |child| {
+            gate.open(child)?;
+            self.captures.set_echo(self.settings.output.echo);
+            Ok(())
+        })
+        .await;
         drop(bounds.leaf);
         ended
     }

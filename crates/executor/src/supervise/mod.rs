@@ -103,6 +103,16 @@ impl Captures {
         std::mem::swap(&mut *self.stderr(), &mut *fresh.stderr());
     }
 
+    /// Whether what comes is passed on; see [`OutputMode::echo`].
+    #[cfg(target_os = "linux")]
+    pub(crate) fn set_echo(&self, echo: bool) {
+        for side in [&mut *self.stdout(), &mut *self.stderr()] {
+            if let Some(capture) = &mut side.capture {
+                capture.set_echo(echo);
+            }
+        }
+    }
+
     pub(crate) fn stdout(&self) -> MutexGuard<'_, Side> {
         self.stdout.lock().unwrap_or_else(PoisonError::into_inner)
     }
