@@ -158,6 +158,8 @@ fn at_a_terminal(project: &Project, line: &str, environment: &[(&str, &str)]) ->
         .env("TERM", "xterm-256color")
         .env_remove("NO_COLOR")
         .env_remove("CLICOLOR_FORCE")
+        // Where tests run for a log, colours are taken to be wanted.
+        .env_remove("CI")
         .stdin(Stdio::null());
     for (name, value) in environment {
         command.env(name, value);
@@ -199,6 +201,8 @@ fn project_shell(project: &Project, line: &str) -> Command {
         .env("XDG_STATE_HOME", project.scratch().join("state"))
         .env("XDG_CONFIG_HOME", project.scratch().join("config"))
         .env_remove("CLICOLOR_FORCE")
+        // Where tests run for a log, colours are taken to be wanted.
+        .env_remove("CI")
         .stdin(Stdio::null());
     command
 }

@@ -124,3 +124,62 @@ fn what_is_allowed_because_a_sandbox_bounds_it_is_rewritten_into_that_sandbox() 
     }
     assert_eq!(hook(&project, "ls -la").0, "allow", "a proof needs no sandbox");
 }
+
+// contract: S13, P3
+#[test]
+fn a_line_of_allowed_and_harmless_commands_is_allowed() {
+    let rule = ALLOW_LS.replace("ls **", "npm test **");
+    let project = project(&format!("grammar = \"sequence\"\n{rule}"));
+    std::os::unix::fs::symlink("/etc/passwd", project.root().join("link")).unwrap();
+    for command in [
+        "npm test | tail -20",
+        "npm test 2>&1 | tail -20",
+        "cd src && npm test",
+        "npm test && ls -la",
+        "npm test $(ls) | tail",
+        "npm test *.js | tail",
+        "timeout 60 npm test | grep -c ok",
+        "for i in 1 2; do npm test; ls; done",
+        "ls | xargs npm test",
+    ] {
+        let (effect, reason) = check(&project, "workspace_write", command);
+        assert_eq!(effect, "allow", "{command}: {reason}");
+        assert!(reason.contains("npm test"), "{reason}");
+        assert_eq!(hook(&project, command).0, "allow", "{command}");
+    }
+    for command in [
+        "npm test; rm x",
+        "npm test $(rm x) | tail",
+        "npm test | xargs cat",
+        "npm test | sh",
+        "npm test | tee log",
+        "npm testing | tail",
+        "npm test; cat ../outside/secret.txt",
+        "npm test; cat link",
+        "cd .. && npm test | tail",
+        "PATH=. npm test | tail",
+        "npm test; ls > out",
+        "find . -name x -exec npm test \\;",
+        // The variables that keep git from running anything would reach the tests too.
+        "npm test && git status",
+    ] {
+        let (effect, reason) = check(&project, "workspace_write", command);
+        assert_eq!(effect, "ask", "{command}: {reason}");
+        assert_eq!(hook(&project, command).0, "ask", "{command}");
+    }
+}
+
+// contract: S13, P3
+#[test]
+fn a_rule_for_what_changes_the_shell_covers_nothing_else() {
+    let rules: String = ["cd", "source", "export", "alias"]
+        .map(|word| ALLOW_LS.replace("ls **", &format!("{word} **")))
+        .concat();
+    let project = project(&format!("grammar = \"sequence\"\n{rules}"));
+    for command in
+        ["cd /etc && cat passwd", "source ./x && ls", "export PATH=. && ls", "alias ls=rm; ls a.txt"]
+    {
+        let (effect, reason) = check(&project, "workspace_write", command);
+        assert_eq!(effect, "ask", "{command}: {reason}");
+    }
+}

@@ -103,6 +103,7 @@ impl<'j, 'a> Reader<'j, 'a> {
             subcommand: if core::ptr::eq(self.program, self.spec) { "" } else { self.spec.name() },
             flag,
         };
+        self.judge.held_back = true;
         self.judge.report(code, span, message, Some(row));
     }
 

@@ -130,6 +130,8 @@ pub(crate) struct Judge<'a> {
     pub(crate) out: Classification<'a>,
     places: Places,
     variables: Vec<Variable<'a>>,
+    /// Whether something was reported of the command that is being read, those in its words not counted.
+    pub(crate) held_back: bool,
     /// Whether patterns in words are expanded here; in assignments, `case` and `[[` they are not.
     expands: bool,
     /// Whether this shell may have skipped the rest of a line: an arithmetic expansion that fails does that.
@@ -146,6 +148,7 @@ impl<'a> Judge<'a> {
             out: Classification::default(),
             places: Places::START,
             variables: Vec::new(),
+            held_back: false,
             expands: true,
             may_skip: false,
         };
@@ -858,7 +861,14 @@ impl<'a> Judge<'a> {
             return Prints::Anything;
         };
         self.need_one(Condition::CleanEnvironment);
-        Reader::new(self, spec, spec, name.span, rest, around).read()
+        let before = self.out.conditions;
+        let outer = core::mem::replace(&mut self.held_back, false);
+        let prints = Reader::new(self, spec, spec, name.span, rest, around).read();
+        // The conditions of a command that is held back are not those of the others on its line.
+        if core::mem::replace(&mut self.held_back, outer) {
+            self.out.conditions = before;
+        }
+        prints
     }
 
     /// Where the command may be.

@@ -1,7 +1,7 @@
 //! What a command line does besides running programs. A rule that allows a program says nothing about it: `PATH=. ls`
 //! runs another `ls`, and `ls >> ~/.bashrc` writes what no argument of `ls` names.
 
-use cmdgate_classifier::{Classification, Code, PathUse};
+use cmdgate_classifier::{Classification, Code, Condition, PathUse, Run};
 use std::path::Path;
 
 /// Variables that programs take for a setting, never for a program, a file, or a place to fetch from.
@@ -91,5 +91,96 @@ impl Beyond {
             }
         }
         beyond
+    }
+}
+
+/// Commands that change what the rest of the line means. A rule that allows one of them covers itself alone.
+const CHANGES_THE_SHELL: &[&str] = &[
+    ".",
+    "alias",
+    "bind",
+    "builtin",
+    "cd",
+    "command",
+    "declare",
+    "enable",
+    "eval",
+    "exec",
+    "export",
+    "getopts",
+    "hash",
+    "let",
+    "local",
+    "mapfile",
+    "popd",
+    "printf",
+    "pushd",
+    "read",
+    "readarray",
+    "readonly",
+    "set",
+    "shopt",
+    "source",
+    "trap",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+];
+
+/// More findings than this are taken for a list that was cut short.
+const FINDINGS: usize = 32;
+
+/// Whether everything in a line that is not known to be harmless lies in commands that rules allow (`npm test | tail -5`,
+/// where a rule allows `npm test`). `allowed` is asked about a command's words.
+pub(crate) fn rest_is_harmless(found: &Classification<'_>, allowed: impl Fn(&[String]) -> bool) -> bool {
+    let runs = &found.effects.runs;
+    let covered: Vec<bool> = runs.iter().map(|run| covers(run, &allowed)).collect();
+    let only_by_rule =
+        runs.iter().zip(&covered).filter(|(_, covered)| **covered).map(|(run, _)| program_of(run));
+    if found.findings.len() > FINDINGS
+        || !covered.contains(&true)
+        || only_by_rule.into_iter().any(|program| CHANGES_THE_SHELL.contains(&program))
+    {
+        return false;
+    }
+    let provided = |condition: Condition| match condition {
+        Condition::CleanEnvironment
+        | Condition::PathsResolveInside
+        | Condition::NullStdin
+        | Condition::NoRipgrepConfig
+        | Condition::OutputNotTerminal => true,
+        // What provides these would change what the allowed command does.
+        Condition::ReadsConfined | Condition::GitHardened | Condition::ToolchainFixed => false,
+    };
+    found.conditions.iter().all(provided)
+        && found.findings.iter().all(|finding| {
+            let around =
+                |run: &Run<'_>| run.span.start <= finding.span.start && finding.span.end <= run.span.end;
+            let width = |run: &Run<'_>| run.span.end - run.span.start;
+            let innermost = runs.iter().filter(|run| around(run)).map(width).min();
+            innermost.is_some_and(|innermost| {
+                runs.iter()
+                    .zip(&covered)
+                    .filter(|(run, _)| around(run) && width(run) == innermost)
+                    .all(|(_, covered)| *covered)
+            })
+        })
+}
+
+fn program_of<'r>(run: &'r Run<'_>) -> &'r str {
+    run.argv.first().map_or("", |program| program.as_ref())
+}
+
+fn covers(run: &Run<'_>, allowed: impl Fn(&[String]) -> bool) -> bool {
+    let mut argv: Vec<String> = run.argv.iter().map(ToString::to_string).collect();
+    if !allowed(&argv) {
+        return false;
+    }
+    // Words that are not known may be more than stand here.
+    run.exact || {
+        argv.push("\u{7f}".to_owned());
+        allowed(&argv)
     }
 }

@@ -6,7 +6,8 @@
 
 mod places;
 
-use crate::beyond::Beyond;
+use crate::beyond::{self, Beyond};
+use crate::hook::changes_programs;
 use crate::provide::{self, Provision};
 use crate::resolve::ReadableRoots;
 use crate::tools::{PermissionSource, compose};
@@ -413,7 +414,8 @@ impl Gate {
     fn decide_shell(&self, command: &str, workdir: &Path) -> Decision {
         let read_roots = self.texts_of_read_roots();
         let context = self.context(workdir, &read_roots);
-        let judged = self.judge(workdir, &classify(command, &context));
+        let found = classify(command, &context);
+        let mut judged = self.judge(workdir, &found);
         let commands = unwrap::commands(command);
         if self.settings.grammar == Some(cmdgate_policy::Grammar::Single)
             && let Some(refused) = refuse_all_but_one_command(command)
@@ -430,10 +432,30 @@ impl Gate {
         let for_rules = classify(command, &Context { grammar: Grammar::Sequence, ..context });
         let mut rulings = self.path_rulings(&for_rules, workdir);
         rulings.extend(self.command_rulings(&commands));
+        let allows = |argv: &[String]| self.is_allowed_by_rules(argv);
+        if judged.verdict == Verdict::NeedsReview
+            && !commands.incomplete
+            && rulings.iter().any(|ruling| ruling.act == Act::Exec && ruling.allows_by_rule())
+            && beyond::rest_is_harmless(&found, allows)
+            && let Ok(provision) = self.conditions(&found, workdir)
+            && self.settings.environment.add.iter().flatten().all(|name| !changes_programs(name))
+        {
+            // The allowed command gets what the settings add.
+            judged.provision = Provision { clean_environment: false, listed_environment: true, ..provision };
+            judged.rest_is_harmless = true;
+        }
         let beyond = Beyond::of(command, &for_rules, |path, directory| {
             self.may_redirect_into(path, &workdir.join(directory))
         });
         self.compose(judged, commands, &rulings, beyond)
+    }
+
+    /// Whether rules allow everything that these words run.
+    fn is_allowed_by_rules(&self, argv: &[String]) -> bool {
+        let commands = unwrap::commands_of_argv(argv);
+        !commands.incomplete
+            && !commands.argvs.is_empty()
+            && commands.argvs.iter().all(|argv| self.policy.check_exec_at(argv, now()).allows_by_rule())
     }
 
     /// The rulings on every command; of the merely possible ones, only those that a rule denies or asks about.
@@ -499,16 +521,10 @@ impl Gate {
             conditions: classification.conditions.iter().collect(),
             findings: classification.findings.clone(),
             provision: Provision::default(),
+            rest_is_harmless: false,
         };
         if judged.verdict == Verdict::Safe {
-            match provide::conditions(
-                classification,
-                workdir,
-                &self.root,
-                &self.readable,
-                self.mode(),
-                self.previews,
-            ) {
+            match self.conditions(classification, workdir) {
                 Ok(provision) => judged.provision = provision,
                 Err(unmet) => {
                     judged.verdict = Verdict::NeedsReview;
@@ -522,6 +538,10 @@ impl Gate {
             }
         }
         judged
+    }
+
+    fn conditions(&self, found: &Classification<'_>, workdir: &Path) -> Result<Provision, provide::Unmet> {
+        provide::conditions(found, workdir, &self.root, &self.readable, self.mode(), self.previews)
     }
 
     fn texts_of_read_roots(&self) -> Vec<&str> {
@@ -607,8 +627,10 @@ impl Gate {
         };
         decision.redirects_beyond = beyond.writes;
         decision.verdict = Some(judged.verdict);
+        // A rule alone allows without conditions.
+        let unconditional = decision.source == Source::Rule && !judged.rest_is_harmless;
         decision.findings = judged.findings;
-        decision.conditions = judged.conditions;
+        decision.conditions = if unconditional { Vec::new() } else { judged.conditions };
         decision.commands = commands;
         decision.provision = judged.provision;
         decision
@@ -623,12 +645,10 @@ impl Gate {
         beyond: &Beyond,
     ) -> Decision {
         let read_only = self.mode() == SandboxMode::ReadOnly;
-        let exec_allowed = !commands.incomplete
-            && !commands.argvs.is_empty()
-            && rulings
-                .iter()
-                .filter(|ruling| ruling.act == Act::Exec)
-                .all(|ruling| ruling.rule.is_some() && ruling.effect == Effect::Allow);
+        let exec_allowed = judged.rest_is_harmless
+            || !commands.incomplete
+                && !commands.argvs.is_empty()
+                && rulings.iter().filter(|ruling| ruling.act == Act::Exec).all(Ruling::allows_by_rule);
         let beyond_rules = if !exec_allowed || judged.verdict == Verdict::Safe {
             None
         } else if let Some(name) = &beyond.sets {
@@ -642,12 +662,17 @@ impl Gate {
         let by_rule = exec_allowed && !uncovered && self.approval() != ApprovalPolicy::Strict;
         let of_exec = || rulings.iter().filter(|ruling| ruling.act == Act::Exec);
         let generic = if by_rule {
-            let ruling = of_exec().find(|ruling| ruling.only_in_sandbox).or_else(|| of_exec().next());
+            let mut allowing = of_exec().filter(|ruling| ruling.allows_by_rule()).peekable();
+            let first = allowing.peek().copied();
+            let ruling = allowing.find(|ruling| ruling.only_in_sandbox).or(first);
             let mut decision = Decision::new(
                 Effect::Allow,
                 Source::Rule,
                 None,
-                ruling.map_or_else(String::new, ToString::to_string),
+                ruling.map_or_else(String::new, |ruling| {
+                    let rest = if judged.rest_is_harmless { "; the rest only reads" } else { "" };
+                    format!("{ruling}{rest}")
+                }),
             );
             decision.ruling = ruling.cloned();
             decision
@@ -740,6 +765,8 @@ struct Judged {
     findings: Vec<Finding>,
     conditions: Vec<Condition>,
     provision: Provision,
+    /// What is not proved harmless is allowed by rules, and the conditions of the rest are met.
+    rest_is_harmless: bool,
 }
 
 fn refuse_malformed(action: &Action) -> Option<Decision> {

@@ -16,6 +16,8 @@ pub(crate) struct Provision {
     pub(crate) confine_reads: bool,
     /// Pass nothing but the allowlist, whatever the settings add.
     pub(crate) clean_environment: bool,
+    /// Pass no more than the allowlist and what the settings add, whatever the caller asks for.
+    pub(crate) listed_environment: bool,
     /// Give it an empty input, whoever runs it: what it reads there could name other files.
     pub(crate) null_stdin: bool,
 }

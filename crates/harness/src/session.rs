@@ -485,7 +485,8 @@ impl Session {
                 echo: options.echo,
                 ..OutputMode::default()
             });
-        if options.inherit_environment && !approved.provision().clean_environment {
+        let provision = approved.provision();
+        if options.inherit_environment && !provision.clean_environment && !provision.listed_environment {
             job = job.inherit_environment();
         }
         for (name, value) in &approved.provision().environment {

@@ -77,6 +77,11 @@ pub enum MatchedOn {
 }
 
 impl Ruling {
+    /// Whether a rule, and not a default, allows it.
+    pub fn allows_by_rule(&self) -> bool {
+        self.rule.is_some() && self.effect == Effect::Allow
+    }
+
     /// Whether the answer is [`Effect::Allow`].
     pub fn is_allow(&self) -> bool {
         self.effect == Effect::Allow

@@ -10,6 +10,7 @@ mod canary;
 pub mod code;
 mod json;
 mod outside;
+pub(crate) use outside::changes_programs;
 
 pub use agents::Agent;
 pub use canary::Taken;
@@ -234,16 +235,18 @@ fn needs_containment(decision: &Decision, gate: &Gate) -> Option<String> {
         Source::Rule if sandboxed => decision
             .redirects_beyond
             .as_ref()
-            .map(|text| format!("`{text}` writes where a rule for a program does not reach")),
+            .map(|text| format!("`{text}` writes where a rule for a program does not reach"))
+            .or_else(|| unmet_condition(decision, gate.root())),
         // Neither a proof nor a rule: it is allowed because the sandbox bounds it.
         Source::Policy if sandboxed => {
             Some(format!("the policy lets it run in the {} sandbox", gate.mode().as_str()))
         }
-        Source::Rule | Source::Policy | Source::Request | Source::PathPolicy | Source::Approver => None,
+        Source::Rule => unmet_condition(decision, gate.root()),
+        Source::Policy | Source::Request | Source::PathPolicy | Source::Approver => None,
     }
 }
 
-/// The first condition of a safe verdict that the agent's shell does not meet.
+/// The first condition of what was proved that the agent's shell does not meet.
 fn unmet_condition(decision: &Decision, root: &Path) -> Option<String> {
     for condition in &decision.conditions {
         match condition {

@@ -53,13 +53,18 @@ const MUST_BE_ABSENT: &[&str] = &[
     "XDG_CONFIG_DIRS",
 ];
 
+/// Whether a variable of this name changes what bash or the programs of the tables do. Git's own are not among them: git
+/// is never run in such an environment.
+pub(crate) fn changes_programs(name: &str) -> bool {
+    let loader = name.starts_with("LD_") || name.starts_with("DYLD_") || name.starts_with("BASH_FUNC_");
+    loader || MUST_BE_ABSENT.contains(&name)
+}
+
 /// Why the environment is not clean; none when it is.
 pub(super) fn unclean_environment(root: &Path) -> Option<String> {
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
-        let loader = text.starts_with("LD_") || text.starts_with("DYLD_") || text.starts_with("BASH_FUNC_");
-        // Git's own variables are not here: git is never left to the agent's shell.
-        if loader || MUST_BE_ABSENT.contains(&text.as_ref()) {
+        if changes_programs(&text) {
             return Some(format!("the variable {text} is set in the agent's environment"));
         }
     }
