@@ -352,10 +352,51 @@ fn a_code_allows_one_run() {
     let code = rest.split('`').next().unwrap();
     assert_eq!(project.harness(["allow-once", "--yes", "nosuch"]).code, 1);
     assert_eq!(project.harness(["allow-once", "--yes", code]).code, 0);
+    // contract: P12. The person's answer is recorded, and then that the command was allowed because of it.
+    let log = || project.harness(["log", "--json"]).json()["steps"].as_array().unwrap().clone();
+    let because = format!("allow-once {code}");
+    let answered = log();
+    assert_eq!(answered.len(), 1, "{answered:?}");
+    let is_approved = |step: &Value| {
+        assert_eq!(
+            (&step["status"], &step["answer_reason"]),
+            (&json!("approved"), &json!(because)),
+            "{step}"
+        );
+    };
+    is_approved(&answered[0]);
     let other = payload(&project, row, "npm publish").to_string();
     assert_eq!(send(&project, row.0, &[], other.as_bytes()).code, 2);
     assert_eq!(send(&project, row.0, &[], sent.as_bytes()).code, 0);
+    is_approved(log().last().unwrap());
     assert_eq!(send(&project, row.0, &[], sent.as_bytes()).code, 2);
+    assert_eq!(log().last().unwrap()["status"], "asked");
+    let exported = project.harness(["log", "export", "--jsonl"]).stdout;
+    assert_eq!(exported.matches(&format!("\"reason\":\"{because}\"")).count(), 2, "{exported}");
+    assert_eq!(project.harness(["log", "verify"]).code, 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_yes_that_cannot_be_recorded_allows_nothing() {
+    // contract: P12
+    let project = Project::new();
+    let row = *RECORDED.iter().find(|row| row.0 == Agent::Cursor).unwrap();
+    let sent = payload(&project, row, "npm install x").to_string();
+    let trace = project.scratch().join("hook.db");
+    let options = ["--trace", trace.to_str().unwrap()];
+    let refused = send(&project, row.0, &options, sent.as_bytes());
+    let (_, rest) = refused.stdout.split_once("harness allow-once ").unwrap();
+    let code = rest.split('`').next().unwrap();
+    for beside in ["-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{beside}", trace.display()));
+    }
+    std::fs::write(&trace, "no trace").unwrap();
+    let unrecorded = project.harness(["allow-once", "--yes", code]);
+    assert!(unrecorded.code == 125 && unrecorded.stderr.contains("hook.db"), "{unrecorded:?}");
+    std::fs::remove_file(&trace).unwrap();
+    let again = send(&project, row.0, &options, sent.as_bytes());
+    assert!(again.stdout.contains("harness allow-once"), "{again:?}");
 }
 
 #[test]

@@ -4,9 +4,11 @@ use super::decide::{ApprovalName, DecideArgs, SandboxName};
 use crate::config::UserDirs;
 use crate::exit::Exit;
 use crate::gate::{Decision, Request};
-use crate::hook::code::Codes;
+use crate::hook::code::{Codes, Entry, Recorded};
 use crate::hook::{self, Agent, Asked, Asks, Containment, LONGEST_PAYLOAD, Payload, Reply, Verdict};
-use crate::session::Recorder;
+use crate::session::RecordId;
+use crate::session::Recorder as _;
+use crate::store::{RunRecorder, Store};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -110,7 +112,7 @@ fn answer(args: &HookArgs) -> Reply {
             // A command that a person says yes to would run outside the sandbox.
             let verdict =
                 if args.contain { Verdict::Deny { reason: why } } else { Verdict::Ask { reason: why } };
-            agent.answer(Some(&asked), &unasked(agent, &asked, verdict, None))
+            agent.answer(Some(&asked), &unasked(agent, &asked, verdict, None, Recorded::default()))
         }
     }
 }
@@ -139,11 +141,15 @@ fn decided(args: &HookArgs, asked: &Asked) -> Result<Verdict, String> {
     let session = if ordinary { session.previewing() } else { session };
     let containment = containment(args)?;
     let (verdict, decisions) = hook::decide(session.gate(), agent, asked, Some(&containment));
-    record(args, &session, asked, &decisions)?;
+    let store =
+        super::run::open_store(args.trace.as_ref()).map_err(|_| "the trace cannot be used".to_owned())?;
+    let (recorder, records) = record(args, &store, &session, asked, &decisions)?;
     let texts = hook::texts(asked);
     let run = Run { containment: &containment, decisions: &decisions };
-    if matches!(verdict, Verdict::Ask { .. } | Verdict::AskRewrite { .. }) && take_permission(&cwd, &texts) {
+    let asks = matches!(verdict, Verdict::Ask { .. } | Verdict::AskRewrite { .. });
+    if asks && let Some(permission) = take_permission(&cwd, &texts) {
         let reason = "allowed once by its code".to_owned();
+        record_permission(&recorder, &records, &decisions, &permission)?;
         return match verdict {
             Verdict::AskRewrite { commands, .. } => {
                 run.permit()?;
@@ -154,7 +160,27 @@ fn decided(args: &HookArgs, asked: &Asked) -> Result<Verdict, String> {
             }
         };
     }
-    Ok(unasked(agent, asked, verdict, Some(&run)))
+    recorder.finish("answered").map_err(|error| error.to_string())?;
+    let recorded = Recorded {
+        trace: args.trace.as_ref().map(std::path::absolute).transpose().map_err(|error| error.to_string())?,
+        steps: records.iter().map(|record| record.0).collect(),
+    };
+    Ok(unasked(agent, asked, verdict, Some(&run), recorded))
+}
+
+/// Writes down that a person has allowed this once, before anything comes of it. The permission is used up by then: one
+/// that cannot be recorded allows nothing.
+fn record_permission(
+    recorder: &RunRecorder<'_>,
+    records: &[RecordId],
+    decisions: &[(Request, Decision)],
+    permission: &Entry,
+) -> Result<(), String> {
+    let reason = format!("allow-once {}", permission.code);
+    for (record, (request, decision)) in records.iter().zip(decisions) {
+        recorder.approved_because(*record, request, decision, &reason).map_err(|error| error.to_string())?;
+    }
+    recorder.finish(&format!("approved by {reason}")).map_err(|error| error.to_string())
 }
 
 /// What a contained run is told.
@@ -178,7 +204,13 @@ impl Run<'_> {
 }
 
 /// An ask as the agent can take it: as it is, or refused with a code.
-fn unasked(agent: Agent, asked: &Asked, verdict: Verdict, run: Option<&Run<'_>>) -> Verdict {
+fn unasked(
+    agent: Agent,
+    asked: &Asked,
+    verdict: Verdict,
+    run: Option<&Run<'_>>,
+    recorded: Recorded,
+) -> Verdict {
     let by_code = match agent.asks() {
         Asks::Native => false,
         Asks::BySilence => asked.unattended,
@@ -202,8 +234,8 @@ fn unasked(agent: Agent, asked: &Asked, verdict: Verdict, run: Option<&Run<'_>>)
         }
     };
     let cwd = asked.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
-    let code =
-        Codes::open(&UserDirs::from_environment()).and_then(|mut codes| codes.ask(&cwd, &hook::texts(asked)));
+    let code = Codes::open(&UserDirs::from_environment())
+        .and_then(|mut codes| codes.ask(&cwd, &hook::texts(asked), recorded));
     match code {
         Ok(code) => Verdict::Deny {
             reason: format!(
@@ -214,13 +246,13 @@ fn unasked(agent: Agent, asked: &Asked, verdict: Verdict, run: Option<&Run<'_>>)
     }
 }
 
-/// Whether a person has allowed exactly this once; uses that up.
-fn take_permission(cwd: &Path, texts: &[String]) -> bool {
+/// What a person has allowed once, if it is exactly this; uses that up.
+fn take_permission(cwd: &Path, texts: &[String]) -> Option<Entry> {
     match Codes::open(&UserDirs::from_environment()).and_then(|mut codes| codes.take(cwd, texts)) {
         Ok(taken) => taken,
         Err(error) => {
             anstream::eprintln!("cmdgate: {error}");
-            false
+            None
         }
     }
 }
@@ -251,49 +283,57 @@ fn containment(args: &HookArgs) -> Result<Containment, String> {
 }
 
 /// Writes every decision down. What cannot be recorded is not answered with allow.
-fn record(
+fn record<'s>(
     args: &HookArgs,
+    store: &'s Store,
     session: &crate::session::Session,
     asked: &Asked,
     decisions: &[(Request, Decision)],
-) -> Result<(), String> {
-    let store =
-        super::run::open_store(args.trace.as_ref()).map_err(|_| "the trace cannot be used".to_owned())?;
+) -> Result<(RunRecorder<'s>, Vec<RecordId>), String> {
     store.leave_the_log().map_err(|error| error.to_string())?;
     let recorder = store
         .begin_in("hook", Some(format!("{} {} {}", args.agent.name(), asked.event, asked.keys)), session)
         .map_err(|error| error.to_string())?;
+    let mut records = Vec::with_capacity(decisions.len());
     for (request, decision) in decisions {
-        recorder.decided(request, decision).map_err(|error| error.to_string())?;
+        records.push(recorder.decided(request, decision).map_err(|error| error.to_string())?);
     }
-    recorder.finish("answered").map_err(|error| error.to_string())
+    Ok((recorder, records))
 }
 
 pub(crate) fn allow_once(args: &AllowOnceArgs) -> Exit {
-    let mut codes = match Codes::open(&UserDirs::from_environment()) {
-        Ok(codes) => codes,
-        Err(error) => return super::fail(Exit::Failed, error),
-    };
+    allow(args).unwrap_or_else(|exit| exit)
+}
+
+fn allow(args: &AllowOnceArgs) -> Result<Exit, Exit> {
+    let failed = |error| super::fail(Exit::Failed, error);
+    let mut codes = Codes::open(&UserDirs::from_environment()).map_err(failed)?;
     let Some(entry) = codes.find(&args.code).cloned() else {
-        return super::fail(Exit::Unwell, crate::hook::code::CodeError::Unknown(args.code.clone()));
+        return Err(super::fail(Exit::Unwell, crate::hook::code::CodeError::Unknown(args.code.clone())));
     };
     anstream::println!("In {}:\n{}", entry.cwd.display(), entry.shown);
+    // The answer is recorded before it counts: one that cannot be recorded allows nothing.
+    let record = |yes: bool| {
+        let store = super::run::open_store(entry.recorded.trace.as_ref())?;
+        let reason = format!("allow-once {}", entry.code);
+        store
+            .answered_once(&entry.recorded.steps, &entry.cwd, yes, &reason)
+            .map_err(|error| super::fail(Exit::Failed, error))
+    };
     if !args.yes {
         anstream::print!("Allow exactly this, once? [y/N] ");
         let mut answer = String::new();
         if io::stdout().flush().is_err() || io::stdin().read_line(&mut answer).is_err() {
-            return Exit::Failed;
+            return Err(Exit::Failed);
         }
         if !matches!(answer.trim(), "y" | "Y" | "yes") {
+            record(false)?;
             anstream::println!("Not allowed.");
-            return Exit::Unwell;
+            return Ok(Exit::Unwell);
         }
     }
-    match codes.allow(&args.code) {
-        Ok(_) => {
-            anstream::println!("Allowed once. The agent can try again now.");
-            Exit::Success
-        }
-        Err(error) => super::fail(Exit::Failed, error),
-    }
+    record(true)?;
+    codes.allow(&args.code).map_err(failed)?;
+    anstream::println!("Allowed once. The agent can try again now.");
+    Ok(Exit::Success)
 }

@@ -37,6 +37,19 @@ pub struct Entry {
     /// Whether it is for a contained run, about which the agent itself asks a person.
     #[serde(default)]
     pub for_run: bool,
+    /// Where it was recorded that it was asked.
+    #[serde(default)]
+    pub recorded: Recorded,
+}
+
+/// The place of a question in a trace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recorded {
+    /// The trace, as an absolute path; none is the user's own.
+    pub trace: Option<PathBuf>,
+    /// The numbers of the steps that asked; empty when none was recorded.
+    pub steps: Vec<i64>,
 }
 
 /// Why codes cannot be used.
@@ -78,13 +91,12 @@ impl Codes {
         let path = directory.join("allow-once.json");
         let failed = |source: io::Error| CodeError::Io { path: path.clone(), source };
         fs::create_dir_all(directory).map_err(failed)?;
-        let mut file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(failed)?;
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&path).map_err(failed)?;
+        keep_private(&file).map_err(failed)?;
         file.lock().map_err(failed)?;
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(failed)?;
@@ -100,10 +112,14 @@ impl Codes {
     /// # Errors
     ///
     /// When it cannot be written.
-    pub fn ask(&mut self, cwd: &Path, commands: &[String]) -> Result<String, CodeError> {
+    pub fn ask(&mut self, cwd: &Path, commands: &[String], recorded: Recorded) -> Result<String, CodeError> {
         let digest = digest(cwd, commands);
-        if let Some(known) = self.entries.iter().find(|entry| entry.digest == digest && !entry.allowed) {
-            return Ok(known.code.clone());
+        let known = self.entries.iter_mut().find(|entry| entry.digest == digest && !entry.allowed);
+        if let Some(known) = known {
+            // A yes answers the newest of the same questions.
+            known.recorded = recorded;
+            let code = known.code.clone();
+            return self.save().map(|()| code);
         }
         let code = self.fresh_code()?;
         self.entries.push(Entry {
@@ -114,6 +130,7 @@ impl Codes {
             asked_at: now(),
             allowed: false,
             for_run: false,
+            recorded,
         });
         self.keep_most();
         self.save()?;
@@ -140,6 +157,7 @@ impl Codes {
             asked_at: now(),
             allowed: true,
             for_run: true,
+            recorded: Recorded::default(),
         });
         self.keep_most();
         self.save()
@@ -159,20 +177,20 @@ impl Codes {
         self.save().map(|()| true)
     }
 
-    /// Uses up the permission for these commands in this directory; false when there is none.
+    /// Uses up the permission for these commands in this directory, and gives it; nothing when there is none.
     ///
     /// # Errors
     ///
     /// When that cannot be written, in which case nothing is permitted.
-    pub fn take(&mut self, cwd: &Path, commands: &[String]) -> Result<bool, CodeError> {
+    pub fn take(&mut self, cwd: &Path, commands: &[String]) -> Result<Option<Entry>, CodeError> {
         let digest = digest(cwd, commands);
         let Some(at) =
             self.entries.iter().position(|entry| entry.digest == digest && entry.allowed && !entry.for_run)
         else {
-            return Ok(false);
+            return Ok(None);
         };
-        self.entries.remove(at);
-        self.save().map(|()| true)
+        let entry = self.entries.remove(at);
+        self.save().map(|()| Some(entry))
     }
 
     /// The open request with this code.
@@ -215,6 +233,21 @@ impl Codes {
         self.file.rewind().map_err(failed)?;
         self.file.write_all(&text).and_then(|()| self.file.sync_data()).map_err(failed)
     }
+}
+
+/// Takes the file from everybody but its owner: whoever reads a code or a permit can use it.
+#[cfg(unix)]
+fn keep_private(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    if file.metadata()?.permissions().mode() & 0o777 == 0o600 {
+        return Ok(());
+    }
+    file.set_permissions(fs::Permissions::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+fn keep_private(_: &File) -> io::Result<()> {
+    Ok(())
 }
 
 /// An action as a text that no other action has.
@@ -305,15 +338,20 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let dirs = dirs(scratch.path());
         let command = ["rm -rf build".to_owned()];
-        let code = Codes::open(&dirs).unwrap().ask(Path::new("/p"), &command).unwrap();
-        assert_eq!(Codes::open(&dirs).unwrap().ask(Path::new("/p"), &command).unwrap(), code);
-        assert!(!Codes::open(&dirs).unwrap().take(Path::new("/p"), &command).unwrap());
+        let code = Codes::open(&dirs).unwrap().ask(Path::new("/p"), &command, Recorded::default()).unwrap();
+        assert_eq!(
+            Codes::open(&dirs).unwrap().ask(Path::new("/p"), &command, Recorded::default()).unwrap(),
+            code
+        );
+        assert!(Codes::open(&dirs).unwrap().take(Path::new("/p"), &command).unwrap().is_none());
         Codes::open(&dirs).unwrap().allow(&code).unwrap();
         assert!(Codes::open(&dirs).unwrap().allow(&code).is_err());
-        assert!(!Codes::open(&dirs).unwrap().take(Path::new("/q"), &command).unwrap());
-        assert!(!Codes::open(&dirs).unwrap().take(Path::new("/p"), &["rm -rf /".to_owned()]).unwrap());
-        assert!(Codes::open(&dirs).unwrap().take(Path::new("/p"), &command).unwrap());
-        assert!(!Codes::open(&dirs).unwrap().take(Path::new("/p"), &command).unwrap());
+        assert!(Codes::open(&dirs).unwrap().take(Path::new("/q"), &command).unwrap().is_none());
+        assert!(
+            Codes::open(&dirs).unwrap().take(Path::new("/p"), &["rm -rf /".to_owned()]).unwrap().is_none()
+        );
+        assert!(Codes::open(&dirs).unwrap().take(Path::new("/p"), &command).unwrap().is_some());
+        assert!(Codes::open(&dirs).unwrap().take(Path::new("/p"), &command).unwrap().is_none());
     }
 
     #[test]
@@ -324,8 +362,8 @@ mod tests {
         let permit = permit().unwrap();
         Codes::open(&dirs).unwrap().permit_run(&permit, here, &action).unwrap();
         let mut codes = Codes::open(&dirs).unwrap();
-        assert!(!codes.take(here, &["git push".to_owned()]).unwrap());
-        assert!(!codes.take(here, &[permit.clone(), "shell\0git push".to_owned()]).unwrap());
+        assert!(codes.take(here, &["git push".to_owned()]).unwrap().is_none());
+        assert!(codes.take(here, &[permit.clone(), "shell\0git push".to_owned()]).unwrap().is_none());
         assert!(codes.find(&permit).is_none() && codes.allow(&permit).is_err());
         let exec = |words: &[&str]| Action::Exec(words.iter().map(ToString::to_string).collect());
         for other in [exec(&["git", "push"]), exec(&["git push"]), Action::Shell("git push -f".to_owned())] {
@@ -342,21 +380,39 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let dirs = dirs(scratch.path());
         let command = ["make install".to_owned()];
-        let code = Codes::open(&dirs).unwrap().ask(Path::new("/p"), &command).unwrap();
+        let code = Codes::open(&dirs).unwrap().ask(Path::new("/p"), &command, Recorded::default()).unwrap();
         Codes::open(&dirs).unwrap().allow(&code).unwrap();
         let taken: usize = std::thread::scope(|scope| {
             let takers: Vec<_> = (0..10)
-                .map(|_| scope.spawn(|| Codes::open(&dirs).unwrap().take(Path::new("/p"), &command).unwrap()))
+                .map(|_| {
+                    scope.spawn(|| {
+                        Codes::open(&dirs).unwrap().take(Path::new("/p"), &command).unwrap().is_some()
+                    })
+                })
                 .collect();
             takers.into_iter().map(|taker| usize::from(taker.join().unwrap())).sum()
         });
         assert_eq!(taken, 1);
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_reads_codes_and_permits() {
+        use std::os::unix::fs::PermissionsExt;
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("allow-once.json");
+        let mode = || fs::metadata(&file).unwrap().permissions().mode() & 0o777;
+        Codes::open(&dirs(scratch.path())).unwrap();
+        assert_eq!(mode(), 0o600);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        Codes::open(&dirs(scratch.path())).unwrap();
+        assert_eq!(mode(), 0o600);
+    }
+
     #[test]
     fn a_damaged_file_allows_nothing() {
         let scratch = tempfile::tempdir().unwrap();
         fs::write(scratch.path().join("allow-once.json"), "[{\"code\":\"x\"").unwrap();
-        assert!(!Codes::open(&dirs(scratch.path())).unwrap().take(Path::new("/p"), &[]).unwrap());
+        assert!(Codes::open(&dirs(scratch.path())).unwrap().take(Path::new("/p"), &[]).unwrap().is_none());
     }
 }

@@ -128,7 +128,68 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Writes down what a person said, outside the run that asked, about what these steps of a hook asked. Where none of
+    /// them is there (any more), the answer is a run of its own, in this directory.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written; the answer must not count then.
+    pub fn answered_once(
+        &self,
+        steps: &[i64],
+        cwd: &std::path::Path,
+        yes: bool,
+        reason: &str,
+    ) -> Result<(), StoreError> {
+        let effect = if yes { "approve" } else { "deny" };
+        self.write(|transaction| {
+            let mut written = 0;
+            for step in steps {
+                let inserted = transaction
+                    .prepare_cached(
+                        "INSERT INTO policy_events
+                         (run_id, step_id, at, kind, act, target, effect, rule, layer, source, reason)
+                         SELECT run_id, step_id, ?2, 'answer', act, target, ?3, rule, layer, 'approver', ?4
+                         FROM policy_events WHERE step_id = ?1 AND kind = 'decision' ORDER BY id LIMIT 1",
+                    )?
+                    .execute(params![step, now(), effect, reason])?;
+                if inserted > 0 {
+                    link(transaction, "policy_events", transaction.last_insert_rowid())?;
+                }
+                written += inserted;
+            }
+            if written > 0 {
+                return Ok(());
+            }
+            transaction
+                .prepare_cached(
+                    "INSERT INTO runs (started_at, ended_at, kind, goal, root, sandbox, approval, outcome)
+                     VALUES (?1, ?1, 'hook', ?2, ?3, 'none', 'none', ?4)",
+                )?
+                .execute(params![now(), reason, cwd.to_string_lossy(), effect])?;
+            link(transaction, "runs", transaction.last_insert_rowid())
+        })
+    }
+}
+
 impl RunRecorder<'_> {
+    /// Writes down that a person has approved a step, and by what.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written; the approval must not count then.
+    pub fn approved_because(
+        &self,
+        record: RecordId,
+        request: &Request,
+        decision: &Decision,
+        reason: &str,
+    ) -> Result<(), StoreError> {
+        let event = Event { kind: "answer", effect: "approve", source: "approver", reason };
+        self.store.write(|transaction| self.policy_event(transaction, record.0, request, decision, &event))
+    }
+
     /// The same, keeping the questions about commands that nobody answers, so that another process can answer and
     /// resume them: with `options`, what the command line set.
     #[must_use]
@@ -270,7 +331,16 @@ impl Recorder for RunRecorder<'_> {
             Answer::Approve { modified: Some(action), .. } => {
                 ("approve", format!("changed to: {}", action.text()))
             }
-            Answer::Approve { modified: None, .. } => ("approve", String::new()),
+            Answer::Approve { modified: None, remember } => {
+                let rules: Vec<String> =
+                    remember.iter().map(|wish| format!("`{}`", wish.rule.pattern.as_str())).collect();
+                let reason = if rules.is_empty() {
+                    String::new()
+                } else {
+                    format!("to be remembered: {}", rules.join(", "))
+                };
+                ("approve", reason)
+            }
             Answer::Deny { reason } => ("deny", reason.clone()),
             Answer::Defer => ("defer", String::new()),
         };
