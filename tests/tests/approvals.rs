@@ -27,8 +27,10 @@ fn a_stored_question_is_answered_and_resumed_once() {
     let show = project.harness(["approvals", "show", &id]);
     assert!(show.stdout.contains("touch made.txt") && show.stdout.contains("APPROVAL_REQUIRED"), "{show:?}");
     let early = project.harness(["approvals", "resume", &id]);
-    assert!(early.code == 1 && early.stderr.contains("pending"), "{early:?}");
-    assert_eq!(project.harness(["approvals", "approve", &id]).code, 0);
+    let first = format!("approve it first with `harness approvals approve {id}`");
+    assert!(early.code == 1 && early.stderr.contains(&first), "{early:?}");
+    let yes = project.harness(["approvals", "approve", &id]);
+    assert!(yes.code == 0 && yes.stdout.contains("approved: touch made.txt"), "{yes:?}");
     let twice = project.harness(["approvals", "approve", &id]);
     assert!(twice.code == 1 && twice.stderr.contains("answered before"), "{twice:?}");
     let ran = project.harness(["approvals", "resume", &id]);
@@ -36,6 +38,8 @@ fn a_stored_question_is_answered_and_resumed_once() {
     assert!(project.root().join("made.txt").exists());
     let again = project.harness(["approvals", "resume", &id]);
     assert!(again.code == 1 && again.stderr.contains("resumed"), "{again:?}");
+    let log = project.harness(["log"]).stdout;
+    assert_eq!(log.matches(&format!("approved (approval {id})")).count(), 2, "{log}");
     assert_eq!(project.harness(["log", "verify"]).code, 0);
     let unknown = project.harness(["approvals", "approve", "999"]);
     assert!(unknown.code == 1 && unknown.stderr.contains("no approval 999"), "{unknown:?}");
@@ -54,6 +58,36 @@ fn json_names_the_question_that_was_stored() {
     );
     assert!(project.run(&["--json"], "cat a.txt").json().get("approval").is_none());
     assert!(project.run(&["--json"], "rm a.txt").json().get("approval").is_none());
+}
+
+#[test]
+fn whoever_answers_is_told_what_bounds_the_command() {
+    // contract: P7, P9
+    let project = Project::new();
+    let bounded = ask(&project, "touch made.txt");
+    let free = project.run(&["--sandbox", "danger_full_access"], "touch other.txt");
+    assert_eq!(free.code, 126, "{free:?}");
+    let list = project.harness(["approvals", "list"]).stdout;
+    let show = project.harness(["approvals", "show", &bounded]).stdout;
+    for text in [&list, &show] {
+        assert!(text.contains("workspace_write, network off"), "{text}");
+    }
+    let anything = "no sandbox: the command can do anything";
+    assert!(list.contains(anything) && !show.contains(anything), "{list}{show}");
+    assert!(project.harness(["approvals", "show", "2"]).stdout.contains(anything));
+    assert!(project.harness(["approvals", "approve", "2"]).stdout.contains(anything));
+}
+
+#[test]
+fn several_are_denied_at_once_and_a_wrong_number_is_named() {
+    // contract: P9
+    let project = Project::new();
+    let ids = ["one", "two"].map(|name| ask(&project, &format!("touch {name}")));
+    let wrong = project.harness(["approvals", "approve", "abc"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("the number of an approval"), "{wrong:?}");
+    let denied = project.harness(["approvals", "deny", &ids[0], "99", &ids[1]]);
+    assert!(denied.code == 1 && denied.stderr.contains("no approval 99"), "{denied:?}");
+    assert_eq!(denied.stdout, "denied: touch one\ndenied: touch two\n");
 }
 
 #[test]
@@ -193,6 +227,7 @@ fn always_writes_exactly_the_rule_that_was_shown() {
     let project = Project::new();
     let always = at_terminal(&project, "touch kept", &[DOWN, DOWN, DOWN, ENTER, ENTER]);
     assert!(always.code == 0 && always.stdout.contains("allow exec `touch kept`"), "{always:?}");
+    assert!(always.stdout.contains("sandbox: workspace_write, network off"), "{always:?}");
     let rules = project.harness(["rules", "list", "--json"]).json();
     assert_eq!(rules["rules"][0]["pattern"], "touch kept");
     assert_eq!(rules["rules"][0]["project"], project.root().to_str().unwrap());
@@ -226,7 +261,8 @@ fn a_rule_for_all_projects_counts_in_all_of_them() {
     assert_eq!(there("touch kept").code, 0);
     assert!(other.join("kept").exists());
     assert_eq!(there("touch else").code, 126);
-    assert!(project.harness(["rules", "list"]).stdout.contains("everywhere"));
+    let rules = project.harness(["rules", "list"]).stdout;
+    assert!(rules.contains("everywhere") && rules.contains("until "), "{rules}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! An answer lifts an ask once. When the command is resumed it is decided again, so that a deny that came meanwhile
 //! holds, and what changed since the question is named: the files that the command names, its directory, the policy.
 
+use crate::approve::terminal;
 use crate::gate::{Action, Decision, Request};
 use crate::session::{RecordId, Session};
 use crate::store::{RunRecorder, Store, StoreError};
@@ -84,6 +85,9 @@ pub enum PendingError {
         "there is no approval {0}: it was never asked for, or its run was pruned; `harness approvals list` shows those there are"
     )]
     Unknown(i64),
+    /// Nobody has answered it.
+    #[error("approval {0} is pending: approve it first with `harness approvals approve {0}`")]
+    Unanswered(i64),
     /// Somebody else was first, or it is too early.
     #[error("approval {id} is {state}: {why}")]
     State {
@@ -132,6 +136,11 @@ impl Pending {
         changes
     }
 
+    /// In what sandbox it would have run when it was asked: the mode, and the network.
+    pub fn sandbox(&self) -> &str {
+        self.shown.get("sandbox").and_then(Value::as_str).unwrap_or("not noted when it was asked")
+    }
+
     /// Whether the policy is the one under which it was asked.
     pub fn same_policy(&self, session: &Session) -> bool {
         policy_hash(session) == self.policy_hash
@@ -162,6 +171,7 @@ impl RunRecorder<'_> {
         let shown = json!({
             "decision": wire::Decided::new(request, decision),
             "text": diagnose::plain_decision(request, decision),
+            "sandbox": terminal::bounds(session.gate().settings()),
         });
         self.store_pending(&StoredQuestion {
             step: record.0,
@@ -213,6 +223,9 @@ impl Store {
     /// When there is none of that number, when it is not approved, or when it was taken before.
     pub fn take_approved(&self, id: i64) -> Result<(), PendingError> {
         let pending = self.pending(id)?.ok_or(PendingError::Unknown(id))?;
+        if pending.state == "pending" {
+            return Err(PendingError::Unanswered(id));
+        }
         if self.move_pending(&pending, "approved", "resumed", None)? {
             return Ok(());
         }

@@ -6,7 +6,7 @@ use crate::diagnose;
 use crate::gate::Action;
 use crate::present::printable;
 use cmdgate_classifier::{Context, Effects, Grammar, classify, classify_argv};
-use cmdgate_policy::{Policy, Rule, Timestamp};
+use cmdgate_policy::{Policy, Rule, SandboxMode, Settings, Timestamp};
 use dialoguer::{Input, Select};
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
@@ -17,6 +17,7 @@ use std::time::{Duration, SystemTime};
 #[derive(Debug, Clone)]
 pub struct TerminalApprover {
     policy: Policy,
+    bounds: String,
 }
 
 /// One line of the choice.
@@ -30,14 +31,16 @@ enum Choice {
 }
 
 impl TerminalApprover {
-    /// For questions under this policy, which says which rules can be remembered.
-    pub fn new(policy: &Policy) -> Self {
-        Self { policy: policy.clone() }
+    /// For questions under this policy, which says which rules can be remembered, and these settings, which say in what
+    /// sandbox a command would run.
+    pub fn new(policy: &Policy, settings: &Settings) -> Self {
+        Self { policy: policy.clone(), bounds: bounds(settings) }
     }
 
     fn ask(&self, question: Question<'_>) -> Option<Answer> {
         anstream::eprintln!("{}", diagnose::decision(question.request, question.decision));
         anstream::eprintln!("{}", touches(&question.request.action));
+        anstream::eprintln!("sandbox: {}", printable(&self.bounds));
         let rule = remember::propose(question.decision, &self.policy);
         let mut choices = vec![(Choice::No, "no".to_owned()), (Choice::Once, "yes, once".to_owned())];
         match &rule {
@@ -103,6 +106,19 @@ fn always(question: Question<'_>, rule: Rule) -> Option<(Scope, Rule)> {
         None => rule,
     };
     Some((*scope, rule))
+}
+
+/// What bounds a command under these settings: the mode of the sandbox and the network, on one line.
+pub fn bounds(settings: &Settings) -> String {
+    let mode = settings.sandbox.unwrap_or(SandboxMode::ReadOnly);
+    if mode == SandboxMode::DangerFullAccess {
+        return format!("{}: no sandbox: the command can do anything", mode.as_str());
+    }
+    let network = match settings.network.allow_domains.as_deref() {
+        None | Some([]) => "network off".to_owned(),
+        Some(hosts) => format!("network: {}", hosts.join(", ")),
+    };
+    format!("{}, {network}", mode.as_str())
 }
 
 /// What an action would touch, as far as that can be told.

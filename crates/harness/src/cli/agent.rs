@@ -172,7 +172,10 @@ fn work(
 ) -> Result<Result<RunResult, RunError>, Exit> {
     let runtime = runtime()?;
     let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
-    let asks = AtTerminal { approver: TerminalApprover::new(&loaded.policy), progress: progress.clone() };
+    let asks = AtTerminal {
+        approver: TerminalApprover::new(&loaded.policy, &loaded.settings),
+        progress: progress.clone(),
+    };
     let approver: &dyn Approver = if terminal { &asks } else { &DeferAll };
     let kept = Kept {
         resume: args.resume,

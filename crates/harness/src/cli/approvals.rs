@@ -2,7 +2,7 @@
 
 use super::decide::DecideArgs;
 use super::log::{new_table, print, print_json, short_time};
-use crate::approve::pending::Pending;
+use crate::approve::pending::{Pending, PendingError};
 use crate::exit::Exit;
 use crate::present::printable;
 use crate::wire::SCHEMA_VERSION;
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 /// Exit status: 0 done, 1 the approval does not exist or was used before, 126 refused; of `resume`, as `harness run`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  harness approvals list\n  harness approvals show 3\n  \
-    harness approvals approve 3 && harness approvals resume 3\n  harness approvals deny 3 --message 'use a branch'")]
+    harness approvals approve 3 && harness approvals resume 3\n  harness approvals deny 3 5 --message 'use a branch'")]
 pub(crate) struct ApprovalsArgs {
     #[command(subcommand)]
     command: ApprovalsCommand,
@@ -39,17 +39,20 @@ enum ApprovalsCommand {
     /// What was asked, and what changed since
     Show {
         /// The approval's number
+        #[arg(value_parser = number)]
         id: i64,
     },
     /// Say yes; `resume` then runs it
     Approve {
         /// The approval's number
+        #[arg(value_parser = number)]
         id: i64,
     },
-    /// Say no
+    /// Say no to one or several
     Deny {
-        /// The approval's number
-        id: i64,
+        /// The approvals' numbers
+        #[arg(value_name = "ID", required = true, value_parser = number)]
+        ids: Vec<i64>,
         /// A message to whoever asked
         #[arg(long, short, default_value = "")]
         message: String,
@@ -57,11 +60,18 @@ enum ApprovalsCommand {
     /// Decide again, and run what was approved
     Resume {
         /// The approval's number
+        #[arg(value_parser = number)]
         id: i64,
         /// Although files or the directory changed since it was asked
         #[arg(long)]
         force: bool,
     },
+}
+
+/// The number of an approval.
+fn number(text: &str) -> Result<i64, String> {
+    let wrong = || "write the number of an approval; `harness approvals list` shows them".to_owned();
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(wrong)
 }
 
 pub(crate) fn approvals(args: &ApprovalsArgs) -> Exit {
@@ -81,13 +91,14 @@ fn run(args: &ApprovalsArgs) -> Result<Exit, Exit> {
             if list.is_empty() {
                 return print("nothing waits for an answer\n");
             }
-            let mut table = new_table(["#", "time (UTC)", "state", "command", "project"]);
+            let mut table = new_table(["#", "time (UTC)", "state", "command", "sandbox", "project"]);
             for pending in &list {
                 table.add_row([
                     Cell::new(pending.id),
                     Cell::new(short_time(&pending.at)),
                     Cell::new(&pending.state),
                     Cell::new(printable(&pending.request.action.text())),
+                    Cell::new(printable(pending.sandbox())),
                     Cell::new(printable(&pending.root.to_string_lossy())),
                 ]);
             }
@@ -106,14 +117,32 @@ fn run(args: &ApprovalsArgs) -> Result<Exit, Exit> {
         }
         ApprovalsCommand::Approve { id } => {
             let pending = store.answer(*id, true, "").map_err(failed)?;
-            said(args, &pending, &format!("approved; run it with: harness approvals resume {id}"))
+            let text = format!(
+                "approved: {}\nsandbox  {}\nrun it with: harness approvals resume {id}",
+                printable(&pending.request.action.text()),
+                printable(pending.sandbox()),
+            );
+            said(args, &pending, &text)
         }
-        ApprovalsCommand::Deny { id, message } => {
-            let pending = store.answer(*id, false, message).map_err(failed)?;
-            said(args, &pending, "denied")
+        ApprovalsCommand::Deny { ids, message } => {
+            let mut exit = Exit::Success;
+            for id in ids {
+                match store.answer(*id, false, message) {
+                    Ok(pending) => {
+                        let command = pending.request.action.text();
+                        said(args, &pending, &format!("denied: {}", printable(&command)))?;
+                    }
+                    // The others are answered all the same.
+                    Err(error) => exit = failed(error),
+                }
+            }
+            Ok(exit)
         }
         ApprovalsCommand::Resume { id, force } => {
             let pending = find(&store, *id)?;
+            if pending.state == "pending" {
+                return Err(failed(PendingError::Unanswered(*id)));
+            }
             if !pending.root.is_dir() {
                 return Err(super::fail(
                     Exit::Refused,
@@ -149,7 +178,7 @@ fn run(args: &ApprovalsArgs) -> Result<Exit, Exit> {
 fn find(store: &crate::store::Store, id: i64) -> Result<Pending, Exit> {
     match store.pending(id) {
         Ok(Some(pending)) => Ok(pending),
-        Ok(None) => Err(super::fail(Exit::Unwell, crate::approve::pending::PendingError::Unknown(id))),
+        Ok(None) => Err(super::fail(Exit::Unwell, PendingError::Unknown(id))),
         Err(error) => Err(super::fail(Exit::Unwell, error)),
     }
 }
@@ -209,6 +238,7 @@ fn json_of(pending: &Pending) -> Value {
         "at": pending.at,
         "root": pending.root,
         "workdir": pending.workdir,
+        "sandbox": pending.sandbox(),
         "command": pending.request.action.text(),
         "resumable": pending.resumable,
         "state": pending.state,
@@ -229,11 +259,12 @@ fn text_of(pending: &Pending) -> String {
         .collect::<Vec<_>>()
         .join("\n  ");
     format!(
-        "approval {} is {}\ncommand  {}\nworkdir  {}\n{}\n{shown}\nfiles whose contents were noted:\n  {}\n",
+        "approval {} is {}\ncommand  {}\nworkdir  {}\nsandbox  {}\n{}\n{shown}\nfiles whose contents were noted:\n  {}\n",
         pending.id,
         pending.state,
         printable(&pending.request.action.text()),
         printable(&pending.workdir.to_string_lossy()),
+        printable(pending.sandbox()),
         crate::approve::terminal::touches(&pending.request.action),
         if files.is_empty() { "none" } else { files.as_str() },
     )

@@ -330,6 +330,10 @@ fn became(step: &LoggedStep) -> String {
 }
 
 fn why(step: &LoggedStep) -> String {
+    if step.status == "approved" {
+        let by = step.answer_reason.as_deref().filter(|reason| !reason.is_empty());
+        return by.map_or_else(|| "approved".to_owned(), |by| format!("approved ({by})"));
+    }
     if let Some(reason) = step.answer_reason.as_deref().filter(|reason| !reason.is_empty()) {
         return reason.to_owned();
     }

@@ -71,7 +71,7 @@ fn run(args: &RulesArgs) -> Result<Exit, Exit> {
             if rules.is_empty() {
                 return print("no rules are remembered\n");
             }
-            let mut table = new_table(["#", "rule", "where", "until", "why"]);
+            let mut table = new_table(["#", "rule", "where", "holds", "why"]);
             for found in &rules {
                 let whole = if found.rule.whole { " (whole)" } else { "" };
                 let rule = &found.rule;
@@ -85,7 +85,8 @@ fn run(args: &RulesArgs) -> Result<Exit, Exit> {
                     )),
                     Cell::new(found.project.as_deref().map_or_else(|| "everywhere".to_owned(), printable)),
                     Cell::new(
-                        rule.expires.map_or_else(|| "removed".to_owned(), |expires| expires.to_string()),
+                        rule.expires
+                            .map_or_else(|| "until removed".to_owned(), |expires| format!("until {expires}")),
                     ),
                     Cell::new(printable(rule.reason.as_deref().unwrap_or_default())),
                 ]);

@@ -163,7 +163,9 @@ fn perform(args: &Common, timeout: Option<u64>, mut requests: Vec<Request>, keep
         let approver = Answered { permit: permit.clone() };
         perform_by(&session, &recorder, requests, &way, &approver)
     } else if terminal && !args.json {
-        perform_by(&session, &recorder, requests, &way, &TerminalApprover::new(session.gate().policy()))
+        let gate = session.gate();
+        let approver = TerminalApprover::new(gate.policy(), gate.settings());
+        perform_by(&session, &recorder, requests, &way, &approver)
     } else {
         perform_by(&session, &recorder, requests, &way, &DeferAll)
     }

@@ -63,6 +63,8 @@ impl Form {
             let _ = write!(message, "\n{}: {}", finding.code.as_str(), printable(&finding.message));
         }
         let _ = write!(message, "\n{}", terminal::touches(&request.action));
+        let bounds = terminal::bounds(session.gate().settings());
+        let _ = write!(message, "\nsandbox: {}", printable(&bounds));
         if let Some(rule) = &rule {
             let pattern = printable(rule.pattern.as_str());
             let _ = write!(message, "\n\n{SESSION} also lets `{pattern}` pass until the server ends.");

@@ -35,7 +35,13 @@ pub enum Which {
 /// A step with its first decision and its last answer.
 const STEPS: &str = "\
     SELECT s.id, s.run_id, s.step, s.at, r.kind, r.root, s.tool, s.tool_call, s.effect, s.source, s.code, s.verdict,
-           d.rule, d.layer, d.reason, a.kind, a.effect, a.reason, s.result, s.ended_at
+           d.rule, d.layer, d.reason, a.kind, a.effect, a.reason, s.result, s.ended_at,
+           coalesce(
+               (SELECT nullif(reason, '') FROM policy_events
+                WHERE step_id = s.id AND kind = 'answer' AND effect = 'approve' ORDER BY id DESC LIMIT 1),
+               (SELECT 'approval ' || id FROM pending_approvals WHERE step_id = s.id ORDER BY id DESC LIMIT 1),
+               CASE WHEN r.kind = 'command' AND r.goal GLOB 'approval [0-9]* of run [0-9]*'
+                    THEN substr(r.goal, 1, instr(r.goal, ' of run') - 1) END)
     FROM steps s
     JOIN runs r ON r.id = s.run_id
     LEFT JOIN policy_events d
@@ -212,7 +218,8 @@ fn step_of(row: &Row<'_>) -> rusqlite::Result<LoggedStep> {
         layer: row.get(13)?,
         reason: row.get(14)?,
         answer: answer.map(|(_, said)| said),
-        answer_reason: row.get(17)?,
+        // Not the reason why it was asked about, which is what was decided again.
+        answer_reason: row.get(if status == "approved" { 20 } else { 17 })?,
         outcome: result.as_ref().and_then(|result| Some(result.get("outcome")?.as_str()?.to_owned())),
         exit_code: result.as_ref().and_then(|result| result.get("code")?.as_i64()),
         ended_at: row.get(19)?,
