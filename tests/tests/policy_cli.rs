@@ -9,11 +9,13 @@ const RULE: &str =
 fn a_projects_file_loosens_only_in_the_trusted_content() {
     // contract: X7
     let project = Project::new();
+    let none = project.harness(["trust"]);
+    assert!(none.code == 3 && none.stderr.contains("`harness init` writes one"), "{none:?}");
     let touch = || project.run(&["--sandbox", "workspace_write"], "touch x").code;
     project.write(".cmdgate.toml", RULE);
     assert_eq!(touch(), 126);
     let unconfirmed = project.harness(["trust"]);
-    assert!(unconfirmed.code == 2 && unconfirmed.stderr.contains("--yes"), "{unconfirmed:?}");
+    assert!(unconfirmed.code == 1 && unconfirmed.stderr.contains("--yes"), "{unconfirmed:?}");
     assert!(unconfirmed.stdout.contains("allow exec `touch **`"), "{unconfirmed:?}");
     assert_eq!(touch(), 126);
     assert_eq!(project.harness(["trust", "--yes"]).code, 0);
@@ -35,9 +37,15 @@ fn policies_are_tested_linted_shown_and_asked() {
     project.write("good.toml", RULE);
     project.write("bad.toml", &RULE.replace("touch a", "touche"));
     project.write("loose.toml", &RULE.replace("touch **", "touch*").replace("match", "#"));
-    assert_eq!(project.harness(["policy", "test", "good.toml"]).code, 0);
+    let good = project.harness(["policy", "test", "good.toml"]);
+    assert_eq!((good.code, good.stdout.as_str()), (0, "1 example holds in 1 file\n"), "{good:?}");
+    let both = project.harness(["policy", "test", "good.toml", "good.toml"]);
+    assert_eq!(both.stdout, "2 examples hold in 2 files\n", "{both:?}");
+    project.write("key.toml", &format!("{RULE}patern = 1\n"));
+    let key = project.harness(["policy", "test", "good.toml", "key.toml"]);
+    assert!(key.code == 3 && key.stderr.contains("key.toml") && key.stdout.is_empty(), "{key:?}");
     let bad = project.harness(["policy", "test", "bad.toml"]);
-    assert!(bad.code == 1 && bad.stderr.contains("bad.toml"), "{bad:?}");
+    assert!(bad.code == 1 && bad.stdout.is_empty() && bad.stderr.contains("bad.toml"), "{bad:?}");
     let lint = project.harness(["policy", "lint", "--policy", "loose.toml"]);
     assert!(lint.code == 1 && lint.stdout.contains("unbound-word"), "{lint:?}");
     let show = project.harness(["policy", "show", "--policy", "good.toml"]);
@@ -49,6 +57,18 @@ fn policies_are_tested_linted_shown_and_asked() {
     let config = project.harness(["config", "show", "--origin", "--json"]).json();
     assert!(config["origins"].as_array().is_some_and(|origins| origins.len() >= 4), "{config}");
     assert!(project.harness(["config", "show", "--origin"]).stdout.contains("# project: "));
+}
+
+#[test]
+fn the_settings_that_are_shown_are_toml() {
+    // contract: X7
+    let project = Project::new();
+    let policy = "[network]\nallow_domains = [\"crates.io\"]\n[trace]\nredact = ['a\"b\\d']\n";
+    project.write_beside("config/cmdgate/policy.toml", policy);
+    let shown = project.harness(["config", "show", "--origin"]).stdout;
+    let read: toml::Table = toml::from_str(&shown).unwrap_or_else(|error| panic!("{error}\n{shown}"));
+    assert_eq!(read["network"]["allow_domains"][0].as_str(), Some("crates.io"), "{shown}");
+    assert_eq!(read["trace"]["redact"][0].as_str(), Some("a\"b\\d"), "{shown}");
 }
 
 #[test]
@@ -82,7 +102,7 @@ fn trust_shows_what_changed_since_the_last_time() {
     // Nobody is there to confirm it: shown, and not trusted.
     project.write(".cmdgate.toml", &curl);
     let asked = project.harness(["trust"]);
-    assert!(asked.code == 2 && asked.stdout.contains("-pattern = \"make **\""), "{asked:?}");
+    assert!(asked.code == 1 && asked.stdout.contains("-pattern = \"make **\""), "{asked:?}");
     assert!(project.harness(["trust", "--list"]).stdout.contains("changed since"));
 }
 

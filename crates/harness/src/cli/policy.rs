@@ -1,14 +1,16 @@
 //! `harness policy` and `harness config`: look at the rules without deciding anything.
 
-use super::decide::DecideArgs;
+use super::decide::{DecideArgs, config_failed};
 use super::log::{print, print_json};
-use crate::config::{Loaded, OriginState};
+use crate::config::{self, ConfigError, Loaded, OriginState, UserDirs};
 use crate::exit::Exit;
 use crate::present::printable;
 use crate::wire::SCHEMA_VERSION;
 use crate::wire::config::{ConfigShown, PolicyChecked, PolicyLinted, PolicyShown, WireOrigin};
 use clap::Subcommand;
-use cmdgate_policy::{Act, Effect, Policy, PolicyFile, Severity, Timestamp, lint_at};
+use cmdgate_policy::{
+    Act, Effect, Policy, PolicyErrorKind, PolicyErrors, PolicyFile, Severity, Timestamp, lint_at,
+};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -117,13 +119,18 @@ fn load(decide: &DecideArgs) -> Result<Loaded, Exit> {
 /// Reading a file tries its examples already; one that fails is an error with its place.
 fn test(files: &[PathBuf], decide: &DecideArgs) -> Result<Exit, Exit> {
     let paths: Vec<PathBuf> = if files.is_empty() {
-        let loaded = load(decide).map_err(|exit| if exit == Exit::Policy { Exit::Unwell } else { exit })?;
+        let loaded = config::load(&decide.root()?, &UserDirs::from_environment(), &decide.overrides(None));
+        let loaded = loaded.map_err(|error| {
+            let exit = config_failed(&error);
+            let examples = matches!(&error, ConfigError::Policy { errors, .. } if only_examples(errors));
+            if examples { Exit::Unwell } else { exit }
+        })?;
         let read = loaded.origins.into_iter().filter(|origin| origin.state != OriginState::Absent);
         read.map(|origin| origin.path).collect()
     } else {
         files.to_vec()
     };
-    let (mut tried, mut failed) = (0, false);
+    let (mut tried, mut failed, mut wrong) = (0, false, false);
     for path in &paths {
         let text = std::fs::read_to_string(path).map_err(|error| {
             super::fail(Exit::Policy, format_args!("cannot read {}: {error}", path.display()))
@@ -137,11 +144,31 @@ fn test(files: &[PathBuf], decide: &DecideArgs) -> Result<Exit, Exit> {
             Err(errors) => {
                 anstream::eprintln!("{}", crate::diagnose::policy_errors(&text, &errors));
                 failed = true;
+                wrong |= !only_examples(&errors);
             }
         }
     }
-    print(&format!("{tried} examples hold in {} files\n", paths.len()))?;
-    Ok(if failed { Exit::Unwell } else { Exit::Success })
+    if wrong {
+        return Err(Exit::Policy);
+    }
+    if failed {
+        return Err(Exit::Unwell);
+    }
+    let counted = |number: usize, what: &str| {
+        if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+    };
+    let verb = if tried == 1 { "holds" } else { "hold" };
+    print(&format!("{} {verb} in {}\n", counted(tried, "example"), counted(paths.len(), "file")))
+}
+
+/// Whether nothing is wrong but examples that do not hold.
+fn only_examples(errors: &PolicyErrors) -> bool {
+    errors.iter().all(|error| {
+        matches!(
+            error.kind(),
+            PolicyErrorKind::ExampleNotMatched { .. } | PolicyErrorKind::ExampleMatched { .. }
+        )
+    })
 }
 
 fn lint(json: bool, decide: &DecideArgs) -> Result<Exit, Exit> {
@@ -256,7 +283,7 @@ fn config_show(origin: bool, json: bool, decide: &DecideArgs) -> Result<Exit, Ex
         if !value.is_null() {
             let by = set_by.as_ref().and_then(|set_by| set_by.get(name)?.as_str());
             let by = by.map_or_else(String::new, |by| format!("  # {by}"));
-            let _ = writeln!(text, "{name} = {}{}", printable(&value.to_string()), printable(&by));
+            let _ = writeln!(text, "{name} = {}{}", printable(&toml_of(value)), printable(&by));
         }
     }
     if origin {
@@ -271,6 +298,24 @@ fn config_show(origin: bool, json: bool, decide: &DecideArgs) -> Result<Exit, Ex
         }
     }
     print(&text)
+}
+
+/// A setting as TOML writes it, on one line; what it does not set is left out.
+fn toml_of(value: &serde_json::Value) -> String {
+    fn set(value: &serde_json::Value) -> serde_json::Value {
+        match value {
+            serde_json::Value::Object(fields) => {
+                let fields = fields.iter().filter(|(_, value)| !value.is_null());
+                fields.map(|(name, value)| (name.clone(), set(value))).collect()
+            }
+            serde_json::Value::Array(items) => items.iter().map(set).collect(),
+            serde_json::Value::Null
+            | serde_json::Value::Bool(_)
+            | serde_json::Value::Number(_)
+            | serde_json::Value::String(_) => value.clone(),
+        }
+    }
+    toml::Value::try_from(set(value)).map_or_else(|_| value.to_string(), |value| value.to_string())
 }
 
 /// For each setting, the layer that gave it its value.

@@ -72,7 +72,9 @@ fn run(args: &TrustArgs) -> Result<Exit, Exit> {
         };
     }
     let text = std::fs::read_to_string(&path).map_err(|error| {
-        super::fail(Exit::Policy, format_args!("cannot read {}: {error}", path.display()))
+        let none = error.kind() == io::ErrorKind::NotFound && args.file.is_none();
+        let help = if none { "; `harness init` writes one" } else { "" };
+        super::fail(Exit::Policy, format_args!("cannot read {}: {error}{help}", path.display()))
     })?;
     let file = PolicyFile::parse(&path.display().to_string(), &text).map_err(|errors| {
         anstream::eprintln!("{}", crate::diagnose::policy_errors(&text, &errors));
@@ -127,8 +129,8 @@ fn printable_lines(lines: &[String]) -> String {
 fn confirmed() -> Result<bool, Exit> {
     if !io::stdin().is_terminal() {
         return Err(super::fail(
-            Exit::Usage,
-            "nobody is there to confirm it: pass --yes after reading the file",
+            Exit::Unwell,
+            "not trusted: nobody is there to confirm it: pass --yes after reading the file",
         ));
     }
     anstream::eprint!("Trust it? Type yes: ");
