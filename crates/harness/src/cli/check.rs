@@ -11,8 +11,8 @@ use std::io::Write;
 ///
 /// Exit status: 0 allow, 10 ask, 20 deny, 2 usage, 3 a policy file is wrong.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  harness check -- 'npm test'\n  \
-    harness check --sandbox workspace_write --approval never --json -- 'git commit -m x'")]
+#[command(after_help = "Examples:\n  harness check -- 'git log --oneline'\n  \
+    harness check --sandbox workspace_write --approval never --json -- 'npm test'")]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     decide: DecideArgs,
