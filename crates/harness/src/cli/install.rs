@@ -112,5 +112,9 @@ fn apply(
     if target.agent == Agent::Codex && done == "installed" {
         anstream::println!("Codex runs it once you have approved it: type /hooks in Codex.");
     }
+    if done == "installed" {
+        let name = target.agent.name();
+        anstream::println!("Next: restart {name}, then see with `harness doctor --agents` that it asks.");
+    }
     Exit::Success
 }
