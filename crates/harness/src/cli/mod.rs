@@ -23,6 +23,7 @@ mod schema;
 mod trust;
 
 use crate::exit::Exit;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -69,7 +70,15 @@ pub fn main() -> ExitCode {
     let cli = if help {
         Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit())
     } else {
-        Cli::parse()
+        Cli::try_parse().unwrap_or_else(|error| {
+            let words: Vec<String> =
+                std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+            if let Some(advice) = unquoted(&words, &error) {
+                fail(Exit::Usage, advice);
+                std::process::exit(i32::from(Exit::Usage.code()));
+            }
+            error.exit()
+        })
     };
     let exit = match cli.command {
         Command::Classify(args) => classify::run(&args),
@@ -101,9 +110,58 @@ pub fn main() -> ExitCode {
     exit.into()
 }
 
+/// What to say to someone who gave a command as several words where one is expected, or no `--` before it.
+fn unquoted(words: &[String], error: &clap::Error) -> Option<String> {
+    let [_, sub, rest @ ..] = words else { return None };
+    if !matches!(sub.as_str(), "run" | "exec" | "check" | "explain" | "classify") {
+        return None;
+    }
+    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidArg) else { return None };
+    let (kind, dashes) = (error.kind(), rest.iter().position(|word| word == "--"));
+    let begins = match dashes {
+        // A second word is a second use of the one argument there is.
+        Some(dashes) if kind == ErrorKind::ArgumentConflict || kind == ErrorKind::UnknownArgument => {
+            dashes + 1
+        }
+        None if kind == ErrorKind::UnknownArgument => {
+            rest.iter().position(|word| word == wrong && !word.starts_with('-'))?
+        }
+        Some(_) | None => return None,
+    };
+    let command = rest.get(begins..)?;
+    // With an option that is wrong or too much, something else is the matter.
+    let about_option = wrong.starts_with('-') && !command.contains(wrong);
+    if command.is_empty() || about_option || (dashes.is_some() && command.len() == 1) {
+        return None;
+    }
+    let argv: Vec<String> = command.iter().map(|word| quoted(word)).collect();
+    let argv = argv.join(" ");
+    // A single word is perhaps a whole line already.
+    let line = if let [word] = command { quoted_always(word) } else { quoted_always(&argv) };
+    Some(match sub.as_str() {
+        "exec" => format!("the program comes after `--`: `harness exec -- {argv}`"),
+        "run" => format!("quote it: `harness run -- {line}`, or `harness exec -- {argv}`"),
+        _ => format!("quote it: `harness {sub} -- {line}`"),
+    })
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { quoted_always(word) }
+}
+
+fn quoted_always(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// The whole command line. A subcommand of a subcommand shows those of its parent's examples that are its own.
 fn command() -> clap::Command {
-    let whole = Cli::command();
+    // An agent's project is writable where nothing else is said.
+    let whole = Cli::command().mut_subcommand("agent", |agent| {
+        agent.mut_arg("sandbox", |arg| {
+            arg.help("What the kernel lets the commands do [default: workspace_write, unless a policy says otherwise]")
+        })
+    });
     let names: Vec<String> = whole.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
     names.iter().fold(whole, |whole, name| {
         whole.mut_subcommand(name, |parent| {
@@ -163,6 +221,35 @@ mod tests {
             }
         });
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn a_command_in_several_words_is_answered_with_how_to_write_it() {
+        let advised = |line: &[&str]| {
+            let words: Vec<String> = line.iter().map(|word| (*word).to_owned()).collect();
+            unquoted(&words, &Cli::try_parse_from(&words).unwrap_err())
+        };
+        let run = "quote it: `harness run -- 'git status'`, or `harness exec -- git status`";
+        for words in [
+            &["harness", "run", "--", "git", "status"][..],
+            &["harness", "run", "git", "status"],
+            &["harness", "run", "--timeout-ms", "2000", "git", "status"],
+        ] {
+            assert_eq!(advised(words).unwrap(), run, "{words:?}");
+        }
+        assert!(advised(&["harness", "run", "git status"]).unwrap().contains("run -- 'git status'`"));
+        let exec = "the program comes after `--`: `harness exec -- git log '--format=%h; %s'`";
+        assert_eq!(advised(&["harness", "exec", "git", "log", "--format=%h; %s"]).unwrap(), exec);
+        let check = advised(&["harness", "check", "--", "git", "commit", "-m", "it is"]).unwrap();
+        assert_eq!(check, r"quote it: `harness check -- 'git commit -m '\''it is'\'''`");
+        // Every advice is a command line.
+        for line in [&["harness", "run", "--", "git status"][..], &["harness", "exec", "--", "git", "status"]]
+        {
+            assert!(Cli::try_parse_from(line).is_ok(), "{line:?}");
+        }
+        assert_eq!(advised(&["harness", "run", "--nonsense"]), None);
+        assert_eq!(advised(&["harness", "run", "--nonsense", "--", "ls"]), None);
+        assert_eq!(advised(&["harness", "nonsense", "ls"]), None);
     }
 
     #[test]
