@@ -98,7 +98,8 @@ fn an_empty_command_is_a_validation_error() {
     // contract: S1, S14
     let project = Project::new();
     for command in ["", "   ", "\t\n"] {
-        assert_refused(&project.run(&[], command), "VALIDATION_ERROR");
+        let ran = project.run(&[], command);
+        assert!(ran.code == 2 && ran.stderr.contains("VALIDATION_ERROR"), "{command:?}: {ran:?}");
         let decided = check(&project, "danger_full_access", "never", command);
         assert_eq!((&decided["effect"], &decided["code"]), (&"deny".into(), &"VALIDATION_ERROR".into()));
     }
@@ -113,6 +114,8 @@ fn the_timeout_has_a_range_and_a_ceiling() {
         assert_eq!(ran.code, 2, "{wrong}: {ran:?}");
         assert!(ran.stderr.contains("--timeout-ms"), "{wrong}: {ran:?}");
     }
+    let short = project.run(&["--timeout-ms", "500"], "pwd");
+    assert!(short.code == 2 && short.stderr.contains("1000 to 60000"), "{short:?}");
     assert_eq!(project.run(&["--timeout-ms", "60000"], "pwd").code, 0);
 }
 

@@ -219,3 +219,61 @@ fn whatever_takes_longer_than_a_second_gives_a_sign_of_life_at_a_terminal() {
     let json = at_a_terminal(&project, &format!("{line} 2>/dev/null"), &[]);
     assert!(!json.stdout.contains("running… "), "{json:?}");
 }
+
+#[test]
+fn a_project_file_that_nobody_trusted_is_named_where_its_allows_are_missed() {
+    // contract: X7
+    let project = Project::new();
+    let told = |command: &str| {
+        let ran = [["check", "--", command], ["explain", "--", command], ["run", "--", command]];
+        ran.map(|args| {
+            let ran = project.harness(args);
+            format!("{}{}", ran.stdout, ran.stderr).contains("`.cmdgate.toml` is not trusted")
+        })
+    };
+    let allow = "[[rule]]\nact = \"exec\"\neffect = \"allow\"\npattern = \"touch **\"\n";
+    for (text, missed) in [
+        (allow, true),
+        ("sandbox = \"workspace_write\"\n", true),
+        ("sandbox = \"read_only\"\n", false),
+        (&allow.replace("\"allow\"", "\"deny\""), false),
+    ] {
+        project.write(".cmdgate.toml", text);
+        assert_eq!(told("touch x"), [missed; 3], "{text}");
+        assert_eq!(told("ls"), [false; 3], "{text}");
+    }
+    project.write(".cmdgate.toml", allow);
+    assert_eq!(project.harness(["trust", "--yes"]).code, 0);
+    assert_eq!(told("touch x"), [false; 3]);
+}
+
+#[test]
+fn what_bounds_a_run_is_named_where_it_was_reached() {
+    // contract: S3
+    let project = Project::new();
+    let never = ["--sandbox", "workspace_write", "--approval", "never", "--timeout-ms", "1000"];
+    let ran = project.run(&never, "sleep 9");
+    assert_eq!(ran.code, 124, "{ran:?}");
+    assert!(ran.stdout.contains("the limit was 1000ms: `--timeout-ms N`"), "{ran:?}");
+    assert!(
+        ran.stdout.contains("`limits.timeout_ms`") && ran.stdout.contains("the network was off"),
+        "{ran:?}"
+    );
+    let ran = project.run(&[&never[..], &["--passthrough"]].concat(), "sleep 9");
+    let killed = ran.stderr.split("killed after ").nth(1).and_then(|text| text.split("ms").next());
+    assert!(killed.is_some_and(|millis| millis.parse::<u32>().is_ok()), "{ran:?}");
+    let ran = project.run(&never, "seq 1 5000");
+    assert!(ran.stdout.contains("stdout truncated") && ran.stdout.contains("`--spill DIR`"), "{ran:?}");
+}
+
+#[test]
+fn a_list_of_commands_may_have_comments_and_its_failures_have_a_place() {
+    let project = Project::new();
+    project.write_beside("list", "# first\necho one\n\n  # then\ncat missing\ntouch x\n");
+    let list = project.scratch().join("list");
+    let ran = project.harness(["run", "--each", list.to_str().unwrap()]);
+    assert_eq!(ran.stdout.matches("Command: ").count(), 2, "{ran:?}");
+    let places = [5, 6].map(|line| format!("harness: {}:{line}: ", list.display()));
+    assert!(places.iter().all(|place| ran.stderr.contains(place.as_str())), "{ran:?}");
+    assert_eq!(ran.stderr.matches("list:").count(), 2, "{ran:?}");
+}

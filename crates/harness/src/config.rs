@@ -102,6 +102,12 @@ impl Loaded {
     pub fn remembered_file(&self) -> Option<&Path> {
         self.origins.iter().find(|origin| origin.layer == "remembered").map(|origin| origin.path.as_path())
     }
+
+    /// The file that only tightens because its content has not been trusted.
+    pub fn untrusted_file(&self) -> Option<&Path> {
+        let mut origins = self.origins.iter();
+        origins.find(|origin| origin.state == OriginState::OnlyTightens).map(|origin| origin.path.as_path())
+    }
 }
 
 /// Why the configuration could not be read. Nothing is decided without it.

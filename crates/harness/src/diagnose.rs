@@ -1,11 +1,11 @@
 //! Explanations for a person: the text with the deciding characters underlined.
 
-use crate::approve::remember::is_runner;
+use crate::advice;
 use crate::gate::{Action, Decision, Request};
-use crate::unwrap::Commands;
+use crate::session::Session;
 use crate::wire::row_name;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
-use cmdgate_classifier::Finding;
+use cmdgate_classifier::{Finding, Verdict};
 use cmdgate_policy::{Effect, PolicyErrors};
 use std::ops::Range;
 
@@ -24,15 +24,26 @@ fn fitting(text: &str, range: Range<usize>) -> Range<usize> {
 
 /// [`decision`] without colours, to be kept.
 pub fn plain_decision(request: &Request, decision: &Decision) -> String {
-    explain(request, decision, &Renderer::plain())
+    explain(request, decision, &[], &Renderer::plain())
 }
 
-/// Why a request was decided as it was, with the deciding characters underlined and what would make it pass.
+/// Why a request was decided as it was, with the deciding characters underlined.
 pub fn decision(request: &Request, decision: &Decision) -> String {
-    explain(request, decision, &renderer())
+    explain(request, decision, &[], &renderer())
 }
 
-fn explain(request: &Request, decision: &Decision, renderer: &Renderer) -> String {
+/// The same for whoever may change the policy and the flags: with what would make it pass.
+pub fn decision_with_advice(session: &Session, request: &Request, decision: &Decision) -> String {
+    let mut lines = Vec::new();
+    if decision.effect != Effect::Allow {
+        let found = advice::of(session.gate(), request, decision);
+        lines.extend(found.iter().map(advice::Advice::line));
+        lines.extend(advice::untrusted(session));
+    }
+    explain(request, decision, &lines, &renderer())
+}
+
+fn explain(request: &Request, decision: &Decision, advised: &[String], renderer: &Renderer) -> String {
     let text = request.action.text();
     let (level, title) = match decision.effect {
         Effect::Allow => (Level::NOTE, "allowed"),
@@ -56,7 +67,7 @@ fn explain(request: &Request, decision: &Decision, renderer: &Renderer) -> Strin
         },
         decision.layer()
     )));
-    for line in advice(decision) {
+    for line in help(decision).into_iter().chain(advised.iter().cloned()) {
         group = group.element(Level::HELP.message(line));
     }
     renderer.render(&[group])
@@ -75,38 +86,12 @@ fn label(finding: &Finding) -> String {
     format!("{}: {}{row}", finding.code.as_str(), finding.message)
 }
 
-/// Which rules would let all of a line's commands pass.
-fn rules_needed(commands: &Commands) -> String {
-    let mut programs: Vec<&str> = Vec::new();
-    for argv in &commands.argvs {
-        let program = argv.first().map_or("", String::as_str);
-        if !programs.contains(&program) {
-            programs.push(program);
-        }
-    }
-    if commands.incomplete || commands.interprets || programs.is_empty() {
-        return "what it would run cannot be told from its text, so that no rule is proposed".to_owned();
-    }
-    if let Some(runner) = programs.iter().find(|program| is_runner(program)) {
-        return format!("`{runner}` runs what it is told to, so that no rule for all its uses is proposed");
-    }
-    let patterns: Vec<String> = programs.iter().map(|program| format!("`{program} **`")).collect();
-    let (rules, would) = match patterns.len() {
-        1 => ("a rule", "would allow it"),
-        _ => ("rules", "together would allow it, each of them wherever it stands"),
-    };
-    format!(
-        "{rules} with act = \"exec\", effect = \"allow\", pattern = {} in the user's policy file {would}",
-        patterns.join(" and ")
-    )
-}
-
-/// What would make it pass, or under which conditions it passes.
-fn advice(decision: &Decision) -> Vec<String> {
+/// What the findings mean, or under which conditions it passes.
+fn help(decision: &Decision) -> Vec<String> {
     let mut lines = Vec::new();
     match decision.effect {
         Effect::Allow => {
-            if !decision.conditions.is_empty() {
+            if decision.verdict == Some(Verdict::Safe) && !decision.conditions.is_empty() {
                 let names: Vec<&str> =
                     decision.conditions.iter().map(|condition| condition.as_str()).collect();
                 lines.push(format!(
@@ -122,7 +107,7 @@ fn advice(decision: &Decision) -> Vec<String> {
                     lines.push(format!("the rule stands in {}{line}", file.display()));
                 }
             } else {
-                lines.push(rules_needed(&decision.commands));
+                lines.extend(advice::why_no_rule(decision));
             }
             if let Some(finding) = decision.findings.first() {
                 lines.push(format!("{}: {}", finding.code.as_str(), finding.code.meaning().trim()));

@@ -84,6 +84,11 @@ const NEVER: &[&str] = &[
     "wget",
     "yum",
 ];
+/// Whether a program fetches, publishes, removes, or changes the system, so that no rule is proposed for it.
+pub(crate) fn is_never_proposed(program: &str) -> bool {
+    NEVER.contains(&program)
+}
+
 /// Subcommands for which none is proposed, whatever the program.
 const NEVER_SUBCOMMANDS: &[&str] = &[
     "add-apt-repository",

@@ -1,5 +1,6 @@
 //! The cmdgate command: judge, decide, confine and record the commands of a coding agent.
 
+pub mod advice;
 pub mod agent;
 pub mod approve;
 mod beyond;

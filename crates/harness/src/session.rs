@@ -11,7 +11,7 @@ use cmdgate_executor::{
 };
 use cmdgate_policy::{Effect, Layer, ProfileName, SandboxMode, Settings, Timestamp};
 use std::num::NonZeroU64;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
@@ -177,6 +177,8 @@ pub struct Session {
     executor: Executor,
     /// Where rules are remembered.
     remembered: Option<RememberedFile>,
+    /// The project's policy file, where nobody has trusted what it holds.
+    untrusted: Option<PathBuf>,
     /// The gate with the rules that were remembered meanwhile.
     overlay: RwLock<Option<Arc<Gate>>>,
     /// Not every file that rules deny to read could be hidden from a command.
@@ -191,10 +193,18 @@ impl Session {
     /// When the root or a setting cannot be used.
     pub fn new(root: &Path, loaded: Loaded) -> Result<Self, ExecError> {
         let remembered = loaded.remembered_file().map(RememberedFile::new);
+        let untrusted = loaded.untrusted_file().map(Path::to_path_buf);
         let gate = Gate::new(root, loaded.policy, loaded.settings)?;
         let executor = Executor::builder(gate.root()).build()?;
         let overlay = RwLock::new(None);
-        Ok(Self { gate: Arc::new(gate), executor, remembered, overlay, unhidden: AtomicBool::new(false) })
+        Ok(Self {
+            gate: Arc::new(gate),
+            executor,
+            remembered,
+            untrusted,
+            overlay,
+            unhidden: AtomicBool::new(false),
+        })
     }
 
     /// Keeps what the sandbox's preflight finds in this directory of the user, for the next process.
@@ -222,6 +232,11 @@ impl Session {
     /// The executor.
     pub fn executor(&self) -> &Executor {
         &self.executor
+    }
+
+    /// The project's policy file, where it is there and nobody has trusted its content, so that it only tightens.
+    pub fn untrusted(&self) -> Option<&Path> {
+        self.untrusted.as_deref()
     }
 
     /// What a person should know about the commands that have run so far.
@@ -428,6 +443,18 @@ impl Session {
     /// The longest that a program may run here, and how long it runs when nothing is said (contract P10).
     pub fn exec_ceiling(&self) -> Duration {
         millis(self.gate.settings().limits.exec_timeout_ms).unwrap_or(EXEC_TIMEOUT)
+    }
+
+    /// How long a command may run in the foreground that asks for this time, or for none.
+    pub fn time_limit(&self, action: &Action, asked: Option<Duration>) -> Duration {
+        let (usual, ceiling) = match action {
+            Action::Exec(_) => (self.exec_ceiling(), self.exec_ceiling()),
+            Action::Shell(_) | Action::Read(_) | Action::Write(_) => {
+                let usual = millis(self.gate.settings().limits.timeout_ms).unwrap_or(SHELL_TIMEOUT);
+                (usual, self.shell_ceiling())
+            }
+        };
+        asked.unwrap_or(usual).min(ceiling)
     }
 
     /// The advice for a command that a dedicated tool would have done (contract H6), where advice is wanted.

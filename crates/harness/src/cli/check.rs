@@ -3,7 +3,8 @@
 use super::decide::DecideArgs;
 use crate::exit::Exit;
 use crate::gate::{Decision, Request};
-use crate::{diagnose, wire};
+use crate::session::Session;
+use crate::{advice, diagnose, wire};
 use cmdgate_policy::Effect;
 use std::io::Write;
 
@@ -39,7 +40,7 @@ pub(crate) struct ExplainArgs {
 }
 
 pub(crate) fn check(args: &CheckArgs) -> Exit {
-    let (request, decision) = match decide(&args.decide, &args.command) {
+    let (session, request, decision) = match decide(&args.decide, &args.command) {
         Ok(decided) => decided,
         Err(exit) => return exit,
     };
@@ -58,22 +59,27 @@ pub(crate) fn check(args: &CheckArgs) -> Exit {
             decision.layer()
         )
     };
+    if let Some(line) = advice::untrusted(&session).filter(|_| decision.effect != Effect::Allow) {
+        anstream::eprintln!("harness: {line}");
+    }
     print(&text, decision.effect)
 }
 
 pub(crate) fn explain(args: &ExplainArgs) -> Exit {
     match decide(&args.decide, &args.command) {
-        Ok((request, decision)) => print(&diagnose::decision(&request, &decision), decision.effect),
+        Ok((session, request, decision)) => {
+            print(&diagnose::decision_with_advice(&session, &request, &decision), decision.effect)
+        }
         Err(exit) => exit,
     }
 }
 
-fn decide(args: &DecideArgs, command: &str) -> Result<(Request, Decision), Exit> {
+fn decide(args: &DecideArgs, command: &str) -> Result<(Session, Request, Decision), Exit> {
     let session = args.session(None)?;
     let mut request = Request::shell(command);
     request.workdir = args.workdir(&session);
     let decision = session.gate().decide(&request);
-    Ok((request, decision))
+    Ok((session, request, decision))
 }
 
 fn print(text: &str, effect: Effect) -> Exit {

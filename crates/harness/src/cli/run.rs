@@ -10,8 +10,8 @@ use crate::gate::{Action, Request};
 use crate::hook::code::Answered;
 use crate::session::{Reply, RunOptions, Session};
 use crate::store::{RunRecorder, Store};
-use crate::{diagnose, present, wire};
-use cmdgate_executor::{CancellationToken, ExecError, NotStarted, Outcome};
+use crate::{advice, diagnose, present, wire};
+use cmdgate_executor::{CancellationToken, ExecError, NetworkEnforced, NotStarted, Outcome};
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Read, Write};
 use std::num::NonZeroU64;
@@ -36,9 +36,10 @@ pub(crate) struct RunArgs {
     common: Common,
     /// Time for the command, 1000 to 60000 milliseconds, up to 900000 under the hardened profile [default: 10000, or
     /// 900000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(SHORTEST..), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     timeout_ms: Option<u64>,
-    /// Run the commands of a file, one a line, in order; `-` is standard input. Blank lines are left out. Where the
+    /// Run the commands of a file, one a line, in order; `-` is standard input. Blank lines and those that begin with
+    /// `#` are left out. Where the
     /// profile or a policy sets `stop_at_first_failure`, a command that is refused or ends with another code than 0
     /// ends the list. The exit status is that of the last command that failed
     #[arg(long, value_name = "FILE", conflicts_with = "command", conflicts_with = "passthrough")]
@@ -91,23 +92,45 @@ struct Common {
 }
 
 pub(crate) fn run(args: RunArgs) -> Exit {
-    let requests = match (args.command, &args.each) {
-        (Some(command), _) => vec![Request::shell(command)],
+    let tasks = match (args.command, &args.each) {
+        (Some(command), _) if command.trim().is_empty() => {
+            return super::fail(
+                Exit::Usage,
+                "VALIDATION_ERROR: the command is empty, as in `harness run -- ''`",
+            );
+        }
+        (Some(command), _) => vec![Task { place: None, request: Request::shell(command) }],
         (None, Some(list)) => match commands_of(list) {
-            Ok(commands) => {
-                commands.lines().filter(|line| !line.trim().is_empty()).map(Request::shell).collect()
-            }
+            Ok(commands) => tasks_of(list, &commands),
             Err(error) => {
                 return super::fail(Exit::Usage, format_args!("cannot read {}: {error}", list.display()));
             }
         },
         (None, None) => Vec::new(),
     };
-    perform(&args.common, args.timeout_ms, requests, args.keep_going)
+    perform(&args.common, args.timeout_ms, tasks, args.keep_going)
 }
 
 pub(crate) fn exec(args: ExecArgs) -> Exit {
-    perform(&args.common, args.timeout_ms.map(NonZeroU64::get), vec![Request::exec(args.argv)], false)
+    let task = Task { place: None, request: Request::exec(args.argv) };
+    perform(&args.common, args.timeout_ms.map(NonZeroU64::get), vec![task], false)
+}
+
+/// A command to run.
+struct Task {
+    /// The file and line it stands in, where it comes from a list.
+    place: Option<String>,
+    request: Request,
+}
+
+/// The commands of a list: its lines, but for blank ones and comments.
+fn tasks_of(list: &Path, text: &str) -> Vec<Task> {
+    let name = if list == Path::new("-") { "standard input".to_owned() } else { list.display().to_string() };
+    let lines = text.lines().enumerate();
+    lines
+        .filter(|(_, line)| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
+        .map(|(at, line)| Task { place: Some(format!("{name}:{}", at + 1)), request: Request::shell(line) })
+        .collect()
 }
 
 /// The text of a list of commands.
@@ -124,22 +147,23 @@ fn commands_of(list: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-fn perform(args: &Common, timeout: Option<u64>, mut requests: Vec<Request>, keep_going: bool) -> Exit {
+fn perform(args: &Common, timeout: Option<u64>, mut tasks: Vec<Task>, keep_going: bool) -> Exit {
     let session = match args.decide.session(None) {
         Ok(session) => session,
         Err(exit) => return exit,
     };
     let most = session.shell_ceiling().as_millis();
-    let shell = matches!(requests.first(), Some(Request { action: Action::Shell(_), .. }));
-    if let Some(millis) = timeout.filter(|&millis| shell && u128::from(millis) > most) {
+    let shell = tasks.iter().any(|task| matches!(task.request.action, Action::Shell(_)));
+    if let Some(millis) = timeout.filter(|&millis| shell && (millis < SHORTEST || u128::from(millis) > most))
+    {
         return super::fail(
             Exit::Usage,
             format_args!("--timeout-ms {millis}: a command may run {SHORTEST} to {most} milliseconds here"),
         );
     }
     let timeout = timeout.map(Duration::from_millis);
-    for request in &mut requests {
-        request.workdir = args.decide.workdir(&session);
+    for task in &mut tasks {
+        task.request.workdir = args.decide.workdir(&session);
     }
     let store = match open_store(args.trace.as_ref()) {
         Ok(store) => store,
@@ -161,13 +185,13 @@ fn perform(args: &Common, timeout: Option<u64>, mut requests: Vec<Request>, keep
     let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
     if let Some(permit) = &args.answered {
         let approver = Answered { permit: permit.clone() };
-        perform_by(&session, &recorder, requests, &way, &approver)
+        perform_by(&session, &recorder, tasks, &way, &approver)
     } else if terminal && !args.json {
         let gate = session.gate();
         let approver = TerminalApprover::new(gate.policy(), gate.settings());
-        perform_by(&session, &recorder, requests, &way, &approver)
+        perform_by(&session, &recorder, tasks, &way, &approver)
     } else {
-        perform_by(&session, &recorder, requests, &way, &DeferAll)
+        perform_by(&session, &recorder, tasks, &way, &DeferAll)
     }
 }
 
@@ -191,7 +215,8 @@ pub(crate) fn resume(store: &Store, session: &Session, pending: &Pending, json: 
     let timeout =
         pending.options.get("timeout_ms").and_then(serde_json::Value::as_u64).map(Duration::from_millis);
     let way = Way { timeout, spill: None, json, passthrough: false, stops: true };
-    perform_by(session, &recorder, vec![pending.request.clone()], &way, &ApproveAll)
+    let task = Task { place: None, request: pending.request.clone() };
+    perform_by(session, &recorder, vec![task], &way, &ApproveAll)
 }
 
 /// How a command is run and its end shown.
@@ -207,7 +232,7 @@ struct Way {
 fn perform_by(
     session: &Session,
     recorder: &RunRecorder<'_>,
-    requests: Vec<Request>,
+    tasks: Vec<Task>,
     way: &Way,
     approver: &dyn Approver,
 ) -> Exit {
@@ -237,7 +262,7 @@ fn perform_by(
             signals.next().await;
             interrupted.cancel();
         });
-        for request in requests {
+        for Task { place, request } in tasks {
             let asked = request.clone();
             let reply = session.perform(request, options.clone(), approver, recorder).await;
             progress.silence(true);
@@ -247,11 +272,15 @@ fn perform_by(
                     "harness: stored as approval {id}: `harness approvals approve {id}`, then `harness approvals resume {id}`"
                 );
             }
+            let fails = |exit: &Exit| !matches!(exit, Exit::Success | Exit::Command(0));
+            if let Some(place) = place.filter(|_| fails(&exit_of(&reply))) {
+                anstream::eprintln!("harness: {place}: {}", present::printable(&asked.action.text()));
+            }
             let one = match show(way, session, &asked, &reply) {
                 Ok(()) => exit_of(&reply),
                 Err(failed) => failed,
             };
-            let failed = !matches!(one, Exit::Success | Exit::Command(0));
+            let failed = fails(&one);
             if failed {
                 exit = one;
             }
@@ -298,8 +327,13 @@ fn show(way: &Way, session: &Session, asked: &Request, reply: &Reply) -> Result<
         if let Some(hint) = &hint {
             anstream::eprintln!("harness: {hint}");
         }
-        passed_through(reply)
+        passed_through(way, session, asked, reply)
     } else if way.json {
+        if matches!(reply, Reply::Refused(_) | Reply::ApprovalRequired { .. })
+            && let Some(line) = advice::untrusted(session)
+        {
+            anstream::eprintln!("harness: {line}");
+        }
         let mut replied = wire::Replied::new(&shown, session.gate().root(), reply);
         replied.hint = hint;
         if matches!(reply, Reply::Ran { .. }) {
@@ -308,6 +342,9 @@ fn show(way: &Way, session: &Session, asked: &Request, reply: &Reply) -> Result<
         serde_json::to_string(&replied).map_err(|error| super::fail(Exit::Failed, error))?
     } else {
         let mut text = text_of(&shown, session, asked, reply);
+        for notice in notices(way, session, asked, reply) {
+            let _ = writeln!(text, "\n[{notice}]");
+        }
         if let Some(hint) = hint {
             let _ = writeln!(text, "\n[{hint}]");
         }
@@ -401,11 +438,11 @@ fn text_of(command: &str, session: &Session, request: &Request, reply: &Reply) -
             present::report(command, session.gate().root(), finished)
         }
         Reply::Refused(decision) => {
-            anstream::eprintln!("{}", diagnose::decision(request, decision));
+            anstream::eprintln!("{}", diagnose::decision_with_advice(session, request, decision));
             String::new()
         }
         Reply::ApprovalRequired { decision, .. } => {
-            anstream::eprintln!("{}", diagnose::decision(request, decision));
+            anstream::eprintln!("{}", diagnose::decision_with_advice(session, request, decision));
             String::new()
         }
         Reply::Failed(error) => {
@@ -420,14 +457,15 @@ fn text_of(command: &str, session: &Session, request: &Request, reply: &Reply) -
 }
 
 /// After the command's own output: only what its caller would otherwise not learn, and on standard error.
-fn passed_through(reply: &Reply) -> String {
+fn passed_through(way: &Way, session: &Session, asked: &Request, reply: &Reply) -> String {
     if let Reply::Ran { finished, unrecorded, .. } = reply {
         for denial in &finished.denials {
             anstream::eprintln!("harness: {}", denial.line());
         }
         match &finished.outcome {
             Outcome::TimedOut { .. } => {
-                anstream::eprintln!("harness: TIMEOUT: killed after {:?}", finished.duration);
+                let millis = finished.duration.as_millis();
+                anstream::eprintln!("harness: TIMEOUT: killed after {millis}ms");
             }
             Outcome::SandboxFailed { stage, text, remedy } => {
                 anstream::eprintln!("harness: the sandbox failed at {}: {text}; {remedy}", stage.name());
@@ -435,11 +473,46 @@ fn passed_through(reply: &Reply) -> String {
             Outcome::NotStarted(why) => anstream::eprintln!("harness: {}", present::not_started(why)),
             Outcome::Exited(_) | Outcome::Signaled(_) | Outcome::Cancelled { .. } => {}
         }
+        for notice in notices(way, session, asked, reply) {
+            anstream::eprintln!("harness: {notice}");
+        }
         if let Some(error) = unrecorded {
             anstream::eprintln!("harness: {error}");
         }
     }
     String::new()
+}
+
+/// What whoever gave the command line can change about how a run ended.
+fn notices(way: &Way, session: &Session, asked: &Request, reply: &Reply) -> Vec<String> {
+    let Reply::Ran { finished, .. } = reply else { return Vec::new() };
+    let mut notices = Vec::new();
+    if matches!(finished.outcome, Outcome::TimedOut { .. }) {
+        let limit = session.time_limit(&asked.action, way.timeout).as_millis();
+        let (most, key) = match asked.action {
+            Action::Exec(_) => (session.exec_ceiling(), "limits.exec_timeout_ms"),
+            Action::Shell(_) | Action::Read(_) | Action::Write(_) => {
+                (session.shell_ceiling(), "limits.timeout_ms")
+            }
+        };
+        let most = most.as_millis();
+        notices.push(if limit < most {
+            format!("the limit was {limit}ms: `--timeout-ms N` sets another, up to {most}, and `{key}` in a policy")
+        } else {
+            format!("the limit was {limit}ms, the most that `--timeout-ms` and `{key}` in a policy can give here")
+        });
+        if finished.enforced.network == NetworkEnforced::Closed {
+            notices.push(
+                "the network was off; `network.allow_domains` in a policy opens it for the hosts it names"
+                    .to_owned(),
+            );
+        }
+    }
+    let cut = [&finished.stdout, &finished.stderr].into_iter().any(|stream| stream.cut.is_some());
+    if cut && way.spill.is_none() && !way.passthrough {
+        notices.push("`--spill DIR` keeps the whole output in a file".to_owned());
+    }
+    notices
 }
 
 fn exit_of(reply: &Reply) -> Exit {
