@@ -232,11 +232,12 @@ fn a_project_file_that_nobody_trusted_is_named_where_its_allows_are_missed() {
         })
     };
     let allow = "[[rule]]\nact = \"exec\"\neffect = \"allow\"\npattern = \"touch **\"\n";
+    let deny = allow.replace("\"allow\"", "\"deny\"");
     for (text, missed) in [
         (allow, true),
         ("sandbox = \"workspace_write\"\n", true),
         ("sandbox = \"read_only\"\n", false),
-        (&allow.replace("\"allow\"", "\"deny\""), false),
+        (deny.as_str(), false),
     ] {
         project.write(".cmdgate.toml", text);
         assert_eq!(told("touch x"), [missed; 3], "{text}");
