@@ -138,3 +138,32 @@ fn the_installed_line_refuses_a_dangerous_payload() {
     let answer: Value = serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap();
     assert_eq!(answer["permission"], "deny", "{answer}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_hostile_repository_cannot_have_a_file_outside_written() {
+    let project = Project::new();
+    project.write_beside("home/.ssh/authorized_keys", "mine");
+    let keys = project.home().join(".ssh/authorized_keys");
+    project.write(".claude/settings.json", "{ \"model\": \"ssh-ed25519 AAAA\" }");
+    let copy = project.root().join(".claude/settings.json.before-cmdgate");
+    std::os::unix::fs::symlink(&keys, copy).unwrap();
+    std::os::unix::fs::symlink(project.home().join(".ssh"), project.root().join(".cursor")).unwrap();
+    for agent in ["claude-code", "cursor"] {
+        let ran = project.harness(["install", agent, "--scope", "project"]);
+        assert_eq!(ran.code, 125, "{ran:?}");
+        assert!(ran.stderr.contains("nothing was changed"), "{ran:?}");
+    }
+    assert_eq!(std::fs::read_to_string(&keys).unwrap(), "mine");
+    assert_eq!(std::fs::read_dir(keys.parent().unwrap()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_relative_home_is_refused() {
+    let project = Project::new();
+    let ran = project.command(["install", "gemini"]).env("HOME", "home").output().unwrap();
+    let stderr = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert_eq!(ran.status.code(), Some(125), "{stderr}");
+    assert!(stderr.contains("not an absolute path"), "{stderr}");
+    assert!(!project.root().join("home").exists());
+}

@@ -94,7 +94,7 @@ impl Plan {
         let Some(expected) = entries.get(&registration.event) else {
             return match self.agent {
                 Agent::Opencode => {
-                    let text = std::fs::read_to_string(&registration.file).unwrap_or_default();
+                    let text = super::document::read(&registration.file).ok().flatten().unwrap_or_default();
                     (text != self.opencode_plugin())
                         .then(|| "the plugin is not the one of this version".to_owned())
                 }

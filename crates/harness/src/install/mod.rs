@@ -1,9 +1,10 @@
 //! Puts this program in front of an agent, and takes it away again.
 //!
 //! Only entries that run this program's `hook` are touched; everything else in the agent's files stays, in its order, with its
-//! comments. A file that is changed is kept beside itself as `<name>.before-cmdgate`, and when nothing else has changed it
-//! meanwhile, uninstalling puts exactly that back.
+//! comments. A file that is changed is kept beside itself as `<name>.before-cmdgate` (`<name>.before-cmdgate-1` and so on where
+//! that name is taken), and when nothing else has changed it meanwhile, uninstalling puts exactly that back.
 
+mod copies;
 mod document;
 mod edit;
 mod entries;
@@ -12,6 +13,7 @@ pub mod health;
 pub mod version;
 
 use crate::hook::{Agent, quote};
+use copies::Copies;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -65,13 +67,29 @@ pub enum InstallError {
         /// What to add.
         entry: String,
     },
-    /// The file of a project is a link that leads out of it.
+    /// The file of a project, or a directory on the way to it, is a link that leads out of it.
     #[error("{path} leads to {target}, outside the project; nothing was changed")]
     LeadsOut {
         /// The file.
         path: PathBuf,
         /// Where it leads.
         target: PathBuf,
+    },
+    /// Something stands where this program would keep or make a file, and is not what it would have made.
+    #[error("{path} is in the way: {what}; nothing was changed, so move it away and try again")]
+    InTheWay {
+        /// What is in the way.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The home directory or project is not an absolute path, so the file would depend on the current directory.
+    #[error(
+        "{path:?} is not an absolute path; nothing was changed, so set HOME to the whole path of your home directory"
+    )]
+    Relative {
+        /// The home directory or project.
+        path: PathBuf,
     },
     /// The file has another shape than the agent's documentation gives.
     #[error("{path} has another shape than expected: {what}; nothing was changed")]
@@ -94,12 +112,14 @@ pub struct Change {
     pub after: Option<String>,
     /// What becomes of the copy of the file as it was.
     backup: Backup,
+    /// The project that may not be left; none for the user's own files.
+    project: Option<PathBuf>,
 }
 
 /// What a file was before this program was entered.
 enum Untouched {
-    /// This text.
-    Text(String),
+    /// This text, of which this is the copy.
+    Text(String, PathBuf),
     /// There was none.
     Nothing,
     /// Somebody has changed it since, or it was not entered by this program.
@@ -107,14 +127,14 @@ enum Untouched {
 }
 
 /// What becomes of the copy of a file as it was before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Backup {
-    /// The present text is copied.
-    Write,
-    /// The one that is there is still the last without this program.
-    Keep,
+    /// The present text is copied to a new file of this name.
+    Write(PathBuf),
+    /// The one that is there, if any, is still the last without this program.
+    Keep(Option<PathBuf>),
     /// It is put back, and so needed no more.
-    Restore,
+    Restore(PathBuf),
 }
 
 impl Plan {
@@ -211,29 +231,54 @@ impl Plan {
         Ok(self.install()?.iter().all(|change| change.before.is_some() && !change.is_needed()))
     }
 
-    /// The text of a file of this plan; a project's file may not be a link that leads out of it.
+    /// The text of a file of this plan; neither it nor its copies may lie outside a project.
     fn text(&self, file: &Path) -> Result<Option<String>, InstallError> {
-        if self.scope == Scope::Project
-            && let (Ok(target), Ok(base)) = (fs::canonicalize(file), fs::canonicalize(&self.base))
-            && !target.starts_with(base)
-        {
-            return Err(InstallError::LeadsOut { path: file.to_path_buf(), target });
+        if !self.base.is_absolute() {
+            return Err(InstallError::Relative { path: self.base.clone() });
+        }
+        if self.scope == Scope::Project {
+            copies::stays_in(&self.base, file)?;
         }
         document::read(file).map_err(|trouble| self.unreadable(trouble))
     }
 
+    fn change(&self, file: &Path, before: Option<String>, after: Option<String>, backup: Backup) -> Change {
+        let project = (self.scope == Scope::Project).then(|| self.base.clone());
+        Change { file: file.to_path_buf(), before, after, backup, project }
+    }
+
     fn install_in(&self, file: &Path) -> Result<Change, InstallError> {
         let before = self.text(file)?;
-        let after = match before.as_deref().map(|text| self.untouched(file, text)) {
-            // From what was there at first, so that the same comes out whatever was installed in between.
-            Some(Untouched::Text(kept)) => self.with(file, Some(&kept))?,
-            Some(Untouched::Nothing) => self.with(file, None)?,
-            Some(Untouched::Unknown) | None => self.with(file, before.as_deref())?,
+        let copies = Copies::of(file)?;
+        let Some(text) = before.as_deref() else {
+            let after = self.with(file, None)?;
+            // Uninstalling could not tell this file from the copy of one that was there before.
+            if let Some((_, path)) = self.original(file, &after, &copies) {
+                return Err(InstallError::InTheWay {
+                    path,
+                    what: "it has the name of a copy of this program",
+                });
+            }
+            return Ok(self.change(file, None, Some(after), Backup::Keep(None)));
         };
-        let known = backup_of(file).exists();
-        let had = before.as_deref().is_some_and(|text| self.registered(file, text).is_some());
-        let backup = if known && had { Backup::Keep } else { Backup::Write };
-        Ok(Change { file: file.to_path_buf(), before, after: Some(after), backup })
+        let (after, backup) = match self.untouched(file, text, &copies) {
+            // From what was there at first, so that the same comes out whatever was installed in between.
+            Untouched::Text(kept, copy) => (self.with(file, Some(&kept))?, Backup::Keep(Some(copy))),
+            Untouched::Nothing => (self.with(file, None)?, Backup::Keep(None)),
+            Untouched::Unknown => {
+                let after = self.with(file, Some(text))?;
+                // Of a script or plugin nothing stays, also not what somebody added to it.
+                let edited = !matches!(self.agent, Agent::Opencode | Agent::Cline);
+                let last = copies.last().filter(|_| edited && self.registered(file, text).is_some());
+                let backup = match last {
+                    Some(last) => Backup::Keep(Some(last)),
+                    None if after == text => Backup::Keep(None),
+                    None => Backup::Write(copies.next(file)?),
+                };
+                (after, backup)
+            }
+        };
+        Ok(self.change(file, before, Some(after), backup))
     }
 
     /// The text of a file with the hook.
@@ -269,16 +314,23 @@ impl Plan {
     }
 
     /// What a file was before this program was entered, when nobody has changed it since.
-    fn untouched(&self, file: &Path, now: &str) -> Untouched {
+    fn untouched(&self, file: &Path, now: &str, copies: &Copies) -> Untouched {
         let Some(plan) = self.registered(file, now) else { return Untouched::Unknown };
-        let made = |text: Option<&str>| plan.with(file, text).is_ok_and(|made| made == now);
-        match document::read(&backup_of(file)) {
-            Ok(Some(kept)) if self.registered(file, &kept).is_none() && made(Some(&kept)) => {
-                Untouched::Text(kept)
-            }
-            Ok(None) if made(None) => Untouched::Nothing,
-            Ok(_) | Err(_) => Untouched::Unknown,
+        match plan.original(file, now, copies) {
+            Some((kept, copy)) => Untouched::Text(kept, copy),
+            None if plan.with(file, None).is_ok_and(|made| made == now) => Untouched::Nothing,
+            None => Untouched::Unknown,
         }
+    }
+
+    /// The latest copy from which this plan makes the text, and where it is.
+    fn original(&self, file: &Path, made: &str, copies: &Copies) -> Option<(String, PathBuf)> {
+        copies.found.iter().rev().find_map(|copy| {
+            let kept = copies::text(copy)?;
+            let is_it = self.registered(file, &kept).is_none()
+                && self.with(file, Some(&kept)).is_ok_and(|text| text == made);
+            is_it.then(|| (kept, copy.clone()))
+        })
     }
 
     fn uninstall_from(&self, file: &Path) -> Result<Option<Change>, InstallError> {
@@ -290,12 +342,12 @@ impl Plan {
             // The agent cannot read it either.
             Err(_) => return Ok(None),
         }
-        let change = |after: Option<String>, backup| {
-            Ok(Some(Change { file: file.to_path_buf(), before: Some(before.clone()), after, backup }))
-        };
-        match self.untouched(file, &before) {
-            Untouched::Text(kept) => return change(Some(kept), Backup::Restore),
-            Untouched::Nothing => return change(None, Backup::Keep),
+        let copies = Copies::of(file)?;
+        let change =
+            |after: Option<String>, backup| Ok(Some(self.change(file, Some(before.clone()), after, backup)));
+        match self.untouched(file, &before, &copies) {
+            Untouched::Text(kept, copy) => return change(Some(kept), Backup::Restore(copy)),
+            Untouched::Nothing => return change(None, Backup::Keep(None)),
             Untouched::Unknown => {}
         }
         let plan = Self { file: file.to_path_buf(), ..self.clone() };
@@ -320,7 +372,12 @@ impl Plan {
                 if own && bare { None } else { Some(text) }
             }
         };
-        change(after, if backup_of(file).exists() { Backup::Keep } else { Backup::Write })
+        // A file that goes may hold what somebody has added to it.
+        let backup = match copies.last() {
+            Some(last) if after.is_some() => Backup::Keep(Some(last)),
+            Some(_) | None => Backup::Write(copies.next(file)?),
+        };
+        change(after, backup)
     }
 
     /// What makes a directory a plugin of goose.
@@ -336,7 +393,7 @@ impl Plan {
             (Some(text), false) if *text == own => None,
             (before, _) => before.clone(),
         };
-        Ok(Change { file, before, after, backup: Backup::Keep })
+        Ok(self.change(&file, before, after, Backup::Keep(None)))
     }
 
     /// Cline runs a file: a script that calls the hook and nothing else.
@@ -372,11 +429,13 @@ impl Change {
             let path = path.to_path_buf();
             move |source: io::Error| InstallError::Io { path, source }
         };
+        if let Some(project) = &self.project {
+            copies::stays_in(project, &self.file)?;
+        }
         // Behind a link stands the file that is meant, in the user's own collection of settings, say.
         let file = fs::canonicalize(&self.file).unwrap_or_else(|_| self.file.clone());
-        let backup = backup_of(&self.file);
-        if let (Some(before), Backup::Write) = (&self.before, self.backup) {
-            fs::write(&backup, before).map_err(failed(&backup))?;
+        if let (Some(before), Backup::Write(copy)) = (&self.before, &self.backup) {
+            copies::write(copy, &file, before)?;
         }
         let Some(after) = &self.after else {
             return match fs::remove_file(&self.file) {
@@ -397,16 +456,21 @@ impl Change {
             new.as_file().set_permissions(fs::Permissions::from_mode(mode)).map_err(failed(&file))?;
         }
         new.persist(&file).map_err(|error| failed(&file)(error.error))?;
-        if self.backup == Backup::Restore {
-            fs::remove_file(&backup).map_err(failed(&backup))?;
+        if let Backup::Restore(copy) = &self.backup
+            && copies::text(copy).as_ref() == Some(after)
+        {
+            fs::remove_file(copy).map_err(failed(copy))?;
         }
         Ok(())
     }
 
     /// The copy of the file as it was, where there is one after the change.
     pub fn kept(&self) -> Option<PathBuf> {
-        let backup = backup_of(&self.file);
-        backup.exists().then_some(backup)
+        let copy = match &self.backup {
+            Backup::Write(copy) | Backup::Restore(copy) => copy,
+            Backup::Keep(copy) => copy.as_ref()?,
+        };
+        fs::symlink_metadata(copy).is_ok().then(|| copy.clone())
     }
 }
 
@@ -415,11 +479,9 @@ pub(crate) fn codex_config(base: &Path) -> PathBuf {
     base.join(".codex/config.toml")
 }
 
-/// Where the file as it was is kept.
+/// Where the file as it was is kept, unless that name was taken before.
 pub fn backup_of(file: &Path) -> PathBuf {
-    let mut name = file.file_name().unwrap_or_default().to_os_string();
-    name.push(".before-cmdgate");
-    file.with_file_name(name)
+    copies::numbered(file, 0)
 }
 
 #[cfg(test)]

@@ -289,3 +289,213 @@ fn links_are_followed_for_the_user_and_not_out_of_a_project() {
         assert_eq!(fs::read_to_string(&real).unwrap(), "{}");
     }
 }
+
+fn project_plan(agent: Agent, project: &Path) -> Plan {
+    let home = project.with_file_name("home");
+    Plan::new(agent, Scope::Project, &home, project, Path::new("/opt/bin/harness"), false)
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_through_a_linked_directory_of_a_project() {
+    for agent in Agent::ALL {
+        for (there, dangling) in [(false, false), (true, false), (false, true)] {
+            let scratch = tempfile::tempdir().unwrap();
+            let (project, elsewhere) = (scratch.path().join("project"), scratch.path().join("elsewhere"));
+            fs::create_dir(&project).unwrap();
+            let plan = project_plan(agent, &project);
+            let below = plan.file.strip_prefix(&project).unwrap().to_path_buf();
+            let first = below.components().next().unwrap();
+            let inner: PathBuf = below.components().skip(1).collect();
+            if !dangling {
+                fs::create_dir(&elsewhere).unwrap();
+            }
+            if there {
+                fs::create_dir_all(elsewhere.join(&inner).parent().unwrap()).unwrap();
+                fs::write(elsewhere.join(&inner), "{}").unwrap();
+            }
+            std::os::unix::fs::symlink(&elsewhere, project.join(first)).unwrap();
+            let refused = |outcome: Result<Vec<Change>, InstallError>| match outcome {
+                Err(InstallError::LeadsOut { .. }) => !dangling,
+                Err(InstallError::InTheWay { .. }) => dangling,
+                Err(_) | Ok(_) => false,
+            };
+            assert!(refused(plan.install()), "{agent:?} {there} {dangling}: {:?}", plan.install());
+            assert!(refused(plan.uninstall()), "{agent:?} {there} {dangling}: {:?}", plan.uninstall());
+            if there {
+                assert_eq!(fs::read_to_string(elsewhere.join(&inner)).unwrap(), "{}");
+            } else if !dangling {
+                assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0, "{agent:?}");
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_directory_that_becomes_a_link_meanwhile_is_not_followed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (project, elsewhere) = (scratch.path().join("project"), scratch.path().join("elsewhere"));
+    fs::create_dir(&project).unwrap();
+    fs::create_dir(&elsewhere).unwrap();
+    let changes = project_plan(Agent::Cursor, &project).install().unwrap();
+    std::os::unix::fs::symlink(&elsewhere, project.join(".cursor")).unwrap();
+    assert!(matches!(changes[0].apply(), Err(InstallError::LeadsOut { .. })));
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_back_into_the_project_does_not_let_the_copy_out() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (project, elsewhere) = (scratch.path().join("project"), scratch.path().join("elsewhere"));
+    fs::create_dir(&project).unwrap();
+    fs::create_dir(&elsewhere).unwrap();
+    fs::write(project.join("real.json"), "{}").unwrap();
+    std::os::unix::fs::symlink(project.join("real.json"), elsewhere.join("settings.json")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, project.join(".claude")).unwrap();
+    let outcome = project_plan(Agent::ClaudeCode, &project).install();
+    assert!(matches!(outcome, Err(InstallError::LeadsOut { .. })), "{outcome:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_or_pipe_with_the_name_of_a_copy_is_an_error() {
+    use rustix::fs::{CWD, Mode};
+    for scope in [Scope::User, Scope::Project] {
+        for number in 0..2 {
+            for pipe in [false, true] {
+                let scratch = tempfile::tempdir().unwrap();
+                let base = scratch.path().join("base");
+                let keys = scratch.path().join("authorized_keys");
+                fs::write(&keys, "mine").unwrap();
+                let plan =
+                    Plan::new(Agent::ClaudeCode, scope, &base, &base, Path::new("/opt/harness"), false);
+                fs::create_dir_all(plan.file.parent().unwrap()).unwrap();
+                fs::write(&plan.file, "{ \"model\": \"ssh-ed25519 AAAA\" }").unwrap();
+                let copy = copies::numbered(&plan.file, number);
+                let planned = plan.install().unwrap();
+                if pipe {
+                    rustix::fs::mkfifoat(CWD, &copy, Mode::from_raw_mode(0o600)).unwrap();
+                } else {
+                    std::os::unix::fs::symlink(&keys, &copy).unwrap();
+                }
+                let outcome = plan.install();
+                assert!(matches!(outcome, Err(InstallError::InTheWay { .. })), "{outcome:?}");
+                // Also when it came after the plan was made.
+                assert_eq!(planned[0].apply().is_err(), number == 0);
+                if number > 0 {
+                    let outcome = plan.uninstall();
+                    assert!(matches!(outcome, Err(InstallError::InTheWay { .. })), "{outcome:?}");
+                }
+                assert_eq!(fs::read_to_string(&keys).unwrap(), "mine");
+                assert!(!fs::symlink_metadata(&copy).unwrap().is_file());
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_place_of_settings_is_an_error() {
+    use rustix::fs::{CWD, Mode};
+    for agent in Agent::ALL {
+        let scratch = tempfile::tempdir().unwrap();
+        let plan = plan(agent, scratch.path(), false);
+        fs::create_dir_all(plan.file.parent().unwrap()).unwrap();
+        rustix::fs::mkfifoat(CWD, &plan.file, Mode::from_raw_mode(0o600)).unwrap();
+        assert!(matches!(plan.install(), Err(InstallError::Unreadable { .. })), "{agent:?}");
+        assert!(matches!(plan.uninstall(), Err(InstallError::Unreadable { .. })), "{agent:?}");
+    }
+}
+
+#[test]
+fn a_file_that_has_the_name_of_a_copy_stays() {
+    for agent in Agent::ALL {
+        for (scope, foreign) in [Scope::User, Scope::Project].into_iter().zip(["{}", "notes"]) {
+            let scratch = tempfile::tempdir().unwrap();
+            let base = scratch.path();
+            let plan = Plan::new(agent, scope, base, base, Path::new("/opt/bin/harness"), false);
+            // For Cline only a script of this program may be there.
+            let text = if agent == Agent::Cline {
+                "#!/bin/sh\n# exec harness hook cline\n"
+            } else if agent == Agent::Opencode {
+                "export const mine = 1\n"
+            } else {
+                "{ \"model\": \"x\" }"
+            };
+            fs::create_dir_all(plan.file.parent().unwrap()).unwrap();
+            fs::write(&plan.file, text).unwrap();
+            fs::write(backup_of(&plan.file), foreign).unwrap();
+            let changes = plan.install().unwrap();
+            apply(&changes);
+            assert_eq!(fs::read_to_string(backup_of(&plan.file)).unwrap(), foreign, "{agent:?}");
+            let copy = copies::numbered(&plan.file, 1);
+            assert_eq!(fs::read_to_string(&copy).unwrap(), text, "{agent:?}");
+            assert_eq!(changes[0].kept().as_ref(), Some(&copy));
+            assert!(plan.is_installed().unwrap());
+            apply(&plan.uninstall().unwrap());
+            assert_eq!(fs::read_to_string(&plan.file).unwrap(), text, "{agent:?}");
+            assert_eq!(fs::read_to_string(backup_of(&plan.file)).unwrap(), foreign, "{agent:?}");
+            assert!(!copy.exists(), "{agent:?}");
+        }
+    }
+}
+
+#[test]
+fn what_would_pass_for_the_copy_of_a_file_that_never_was_is_refused() {
+    let scratch = tempfile::tempdir().unwrap();
+    let plan = plan(Agent::Opencode, scratch.path(), false);
+    fs::create_dir_all(plan.file.parent().unwrap()).unwrap();
+    fs::write(backup_of(&plan.file), "export const theirs = 1\n").unwrap();
+    let outcome = plan.install();
+    assert!(matches!(outcome, Err(InstallError::InTheWay { .. })), "{outcome:?}");
+    assert!(!plan.file.exists());
+}
+
+#[test]
+fn a_script_or_plugin_that_was_edited_is_copied_before_it_goes() {
+    for agent in [Agent::Cline, Agent::Opencode] {
+        for taken in [false, true] {
+            let scratch = tempfile::tempdir().unwrap();
+            let plan = plan(agent, scratch.path(), false);
+            apply(&plan.install().unwrap());
+            let mut edited = fs::read_to_string(&plan.file).unwrap();
+            edited.push_str(if agent == Agent::Cline { "# mine\n" } else { "// mine\n" });
+            for uninstall in [false, true] {
+                fs::write(&plan.file, &edited).unwrap();
+                if taken {
+                    fs::write(backup_of(&plan.file), "").unwrap();
+                }
+                let changes = if uninstall { plan.uninstall() } else { plan.install() }.unwrap();
+                apply(&changes);
+                let kept = changes[0].kept().unwrap();
+                assert_eq!(fs::read_to_string(&kept).unwrap(), edited, "{agent:?} {uninstall}");
+                assert_eq!(plan.file.exists(), !uninstall, "{agent:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_relative_home_is_refused() {
+    let plan = plan(Agent::Gemini, Path::new("relative-home"), false);
+    for outcome in [plan.install(), plan.uninstall()] {
+        let error = outcome.unwrap_err();
+        assert!(matches!(error, InstallError::Relative { .. }), "{error}");
+        assert!(error.to_string().contains("set HOME"), "{error}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_copy_is_as_private_as_its_original() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = tempfile::tempdir().unwrap();
+    let plan = plan(Agent::ClaudeCode, scratch.path(), false);
+    fs::create_dir_all(plan.file.parent().unwrap()).unwrap();
+    fs::write(&plan.file, "{}").unwrap();
+    fs::set_permissions(&plan.file, fs::Permissions::from_mode(0o600)).unwrap();
+    apply(&plan.install().unwrap());
+    assert_eq!(fs::metadata(backup_of(&plan.file)).unwrap().permissions().mode() & 0o777, 0o600);
+}
