@@ -1,7 +1,9 @@
 //! Claude Code.
 
-use super::{Dice, Line, Model, PROGRAMS, Part, Says, WORDS, every_part, hold, wild};
-use cmdgate_harness::import::Source;
+use super::{Dice, Line, Model, PROGRAMS, Part, Says, WORDS, every_part, hold, start, wild};
+use cmdgate_harness::gate::{Gate, Request};
+use cmdgate_harness::import::{Carried, Source, SourceFile, import};
+use cmdgate_policy::{ApprovalPolicy, Effect, Policy, SandboxMode};
 
 #[derive(Debug)]
 struct Claude {
@@ -10,6 +12,9 @@ struct Claude {
     deny: Vec<String>,
     edits: bool,
 }
+
+/// What may stand behind a command and is in none of its words, as the lines of the tests have it.
+const BEHIND: &[&str] = &["> out.txt", ">> src/a.rs", "2>/dev/null", "< a.txt", "2>&1", "# later", "<"];
 
 fn specifier(dice: &mut Dice) -> String {
     let program = dice.pick(PROGRAMS);
@@ -54,10 +59,21 @@ impl Claude {
         let with_all = format!("{} {with_wrapper}", part.assignment.unwrap_or_default()).trim().to_owned();
         let stripped = part.wrapper.is_none_or(|wrapper| STRIPPED.contains(&wrapper));
         let mut seen = vec![with_wrapper.clone(), with_all];
+        // With all that stands behind the words, for rules that name it.
+        let mut whole = vec![part.whole()];
+        if stripped {
+            whole.push(Part { wrapper: None, assignment: None, ..part.clone() }.whole());
+        }
         if stripped {
             seen.push(text.clone());
         }
-        let any = |rules: &[String]| rules.iter().any(|rule| seen.iter().any(|text| matches(rule, text)));
+        let any = |rules: &[String]| {
+            rules.iter().any(|rule| {
+                let names_it = rule.contains(['<', '>', '#']);
+                let texts = seen.iter().chain(whole.iter().filter(|_| names_it));
+                texts.into_iter().any(|text| matches(rule, text))
+            })
+        };
         if any(&self.deny) {
             return Says::Deny;
         }
@@ -87,7 +103,21 @@ impl Model for Claude {
     fn make(dice: &mut Dice) -> Self {
         let rules =
             |dice: &mut Dice, most| (0..dice.below(most)).map(|_| specifier(dice)).collect::<Vec<_>>();
-        Self { allow: rules(dice, 7), ask: rules(dice, 3), deny: rules(dice, 3), edits: dice.one_in(4) }
+        let (allow, mut ask, mut deny) = (rules(dice, 7), rules(dice, 3), rules(dice, 3));
+        // Rules that name what is in no word of a command.
+        for strict in [&mut ask, &mut deny] {
+            if dice.one_in(3) {
+                let start = start(dice);
+                let behind = dice.pick(BEHIND);
+                strict.push(match dice.below(12) {
+                    0 => format!("*{behind}"),
+                    1 | 2 => format!("{start} *{behind}*"),
+                    3 | 4 => format!("{start}{behind}"),
+                    _ => format!("{start} {behind}"),
+                });
+            }
+        }
+        Self { allow, ask, deny, edits: dice.one_in(4) }
     }
 
     fn file(&self) -> String {
@@ -114,4 +144,43 @@ impl Model for Claude {
 fn what_claude_code_denies_or_asks_is_not_allowed() {
     let share = hold::<Claude>();
     assert!(share > 0.6, "of what the rules allowed, only {share:.2} is allowed");
+}
+
+/// What the imported rules decide about a command line where `npm` and everything else is allowed.
+fn effect_with(strict: &str, rule: &str, line: &str) -> Effect {
+    let rules = serde_json::json!({"permissions": {"allow": ["Bash(npm:*)", "Bash(git:*)", "Edit"],
+        strict: [format!("Bash({rule})")]}});
+    let file = SourceFile { name: "settings.json".to_owned(), text: rules.to_string() };
+    let imported = import(Source::Claude, &[file]).unwrap();
+    assert!(imported.entries.iter().any(|entry| entry.carried == Carried::Stricter), "{rule}");
+    let policy = Policy::default().with_layer(imported.layer);
+    let mut settings = policy.settings();
+    settings.sandbox = Some(SandboxMode::WorkspaceWrite);
+    settings.approval = Some(ApprovalPolicy::OnRequest);
+    let root = tempfile::tempdir().unwrap();
+    Gate::new(root.path(), policy, settings).unwrap().decide(&Request::shell(line)).effect
+}
+
+#[test]
+fn what_is_denied_by_a_redirection_a_comment_or_a_control_word_stays_denied() {
+    for (rule, line) in [
+        ("npm test > out.txt", "npm test > out.txt"),
+        ("npm test>out.txt", "npm test>out.txt"),
+        ("*2>&1*", "npm x 2>&1"),
+        ("npm test 2>/dev/null", "npm test 2>/dev/null"),
+        ("npm * 2>&1", "npm test 2>&1"),
+        ("npm test <in", "npm test <in"),
+        ("npm test <<EOF*", "npm test <<EOF\nx\nEOF"),
+        ("npm test # later", "npm test # later"),
+        ("git log > x", "git log > x"),
+        ("for *", "for f in a b; do npm test; done"),
+        ("if *", "if npm x; then npm test; fi"),
+        ("while *", "while npm x; do npm test; done"),
+    ] {
+        for (strict, expected) in [("deny", Effect::Deny), ("ask", Effect::Ask)] {
+            assert_eq!(effect_with(strict, rule, line), expected, "{strict} {rule}: {line}");
+        }
+    }
+    assert_eq!(effect_with("deny", "npm test > out.txt", "npm run lint"), Effect::Allow);
+    assert_eq!(effect_with("deny", "for *", "npm run lint"), Effect::Allow);
 }

@@ -1,7 +1,8 @@
 //! Copilot CLI.
 
 use super::{Dice, Line, Model, Says, every_part, hold, start};
-use cmdgate_harness::import::Source;
+use cmdgate_harness::import::{Carried, Source, SourceFile, import};
+use cmdgate_policy::{Effect, Policy};
 
 #[derive(Debug)]
 struct Copilot {
@@ -56,4 +57,20 @@ impl Model for Copilot {
 fn what_copilot_denies_or_asks_is_not_allowed() {
     let share = hold::<Copilot>();
     assert!(share > 0.5, "of what the rules allowed, only {share:.2} is allowed");
+}
+
+#[test]
+fn an_excluded_shell_is_denied() {
+    let file = |text: &str| SourceFile { name: "run.sh".to_owned(), text: text.to_owned() };
+    for text in [
+        "copilot --allow-tool 'shell(npm:*)' --excluded-tools shell",
+        "copilot --allow-tool 'shell(npm:*)' --excluded-tools='view,shell'",
+        "copilot --allow-tool 'shell(npm:*)' --deny-tool 'shell(npm test > x)'",
+    ] {
+        let imported = import(Source::Copilot, &[file(text)]).unwrap();
+        let policy = Policy::default().with_layer(imported.layer);
+        assert_eq!(policy.check_exec(&["npm", "test"]).effect, Effect::Deny, "{text}");
+    }
+    let imported = import(Source::Copilot, &[file("copilot --excluded-tools view")]).unwrap();
+    assert_eq!(imported.count(Carried::Not), 1);
 }

@@ -50,6 +50,21 @@ fn options(file: &SourceFile, draft: &mut Draft, writes: &mut bool) -> Result<()
                 found = true;
                 continue;
             }
+            "--excluded-tools" | "--available-tools" => {
+                let Some(value) = value.or_else(|| words.next()) else {
+                    return Err(ImportError::new(file, line, format!("`{option}` has no value")));
+                };
+                found = true;
+                for tool in split_tools(&value) {
+                    let place = Place::new(file, line, format!("{option} {tool}"));
+                    if option == "--excluded-tools" && matches!(tool, "shell" | "bash" | "powershell") {
+                        tool_rule("shell", Effect::Deny, &place, draft, writes)?;
+                    } else {
+                        draft.leave(&place, "which tools there are is no matter of rules for commands")?;
+                    }
+                }
+                continue;
+            }
             _ => continue,
         };
         let Some(value) = value.or_else(|| words.next()) else {

@@ -40,6 +40,12 @@ const LONGEST: usize = 4096;
 const SPECIAL: &[char] =
     &['\'', '"', '\\', '$', '`', ';', '&', '|', '<', '>', '(', ')', '{', '}', '\n', '\r', '\0', '\u{1f}'];
 
+/// Words that begin what is no plain command.
+const CONTROL: &[&str] = &[
+    "for", "while", "until", "if", "case", "select", "[[", "do", "done", "then", "else", "elif", "fi",
+    "esac", "function", "coproc",
+];
+
 impl Wild {
     /// A text with these characters as wildcards.
     pub(super) fn parse(text: &str, any: char, one: Option<char>) -> Self {
@@ -245,7 +251,11 @@ impl Wild {
                         tokens.push(Token::Any);
                     }
                     '~' if at_word => tokens.push(Token::Any),
-                    '`' | '<' | '>' | '(' | ')' | '{' | '}' => cut = true,
+                    '<' | '>' => {
+                        drop_descriptor(&mut tokens);
+                        cut = true;
+                    }
+                    '`' | '(' | ')' | '{' | '}' => cut = true,
                     '#' if at_word => cut = true,
                     c if c.is_whitespace() => {
                         if tokens.last().is_some_and(|last| *last != Token::Char(' ')) {
@@ -264,8 +274,16 @@ impl Wild {
                 }
             }
         }
+        // What follows may be in no word at all, and then the blank before it is not there either.
+        let mut cut_at_word = false;
         if cut {
-            tokens.push(Token::Any);
+            while matches!(tokens.as_slice(), [.., Token::Char(' ')] | [.., Token::Char(' '), Token::Any]) {
+                cut_at_word = true;
+                tokens.pop();
+            }
+            if tokens.is_empty() || !cut_at_word {
+                tokens.push(Token::Any);
+            }
         }
         // `FOO=1 rm x` is matched without its assignment.
         let first: Vec<&Token> = tokens.iter().take_while(|token| **token != Token::Char(' ')).collect();
@@ -275,7 +293,8 @@ impl Wild {
             tokens = std::iter::once(Token::Any).chain(rest.into_iter().skip(1)).collect();
             exact = false;
         }
-        let bound = self.bound && !cut;
+        let control = CONTROL.contains(&spelled.as_str());
+        let bound = if cut { cut_at_word } else { self.bound };
         if !bound {
             while tokens.last() == Some(&Token::Char(' ')) {
                 tokens.pop();
@@ -283,7 +302,26 @@ impl Wild {
         } else if tokens.last() == Some(&Token::Char(' ')) {
             tokens.pop();
         }
-        Translated { patterns: vec![render(&tokens, bound, true)], exact }
+        let mut patterns = vec![render(&tokens, bound, true)];
+        if control {
+            // The word is none of a command's: it counts for every command inside.
+            patterns.push("syntax:control *".to_owned());
+            exact = false;
+        }
+        Translated { patterns, exact }
+    }
+}
+
+/// The `2` of `2>` and the `&` of `&>` at the end are in no word. After a wildcard, digits may be such.
+fn drop_descriptor(tokens: &mut Vec<Token>) {
+    while tokens.last() == Some(&Token::Char('&')) {
+        tokens.pop();
+    }
+    let digits =
+        tokens.iter().rev().take_while(|token| token.character().is_some_and(|c| c.is_ascii_digit())).count();
+    let before = tokens.len() - digits;
+    if matches!(tokens.get(..before), Some([] | [.., Token::Any | Token::Char(' ')])) {
+        tokens.truncate(before);
     }
 }
 
@@ -343,4 +381,40 @@ fn render(tokens: &[Token], bound: bool, gaps: bool) -> String {
         return "*".to_owned();
     }
     if bound && tokens != [Token::Any] { format!("{out} **") } else { out }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_no_word_is_left_out_of_what_denies() {
+        for (text, expected) in [
+            ("npm test > out.txt", &["npm test **"][..]),
+            ("npm test >out.txt", &["npm test **"]),
+            ("npm test>out.txt", &["npm test*"]),
+            ("npm test2>out.txt", &["npm test2*"]),
+            ("npm test 2>/dev/null", &["npm test **"]),
+            ("npm * 2>/dev/null", &["npm **"]),
+            ("npm *2>/dev/null", &["npm **"]),
+            ("npm test <in", &["npm test **"]),
+            ("npm test <<EOF*", &["npm test **"]),
+            ("npm test # quickly", &["npm test **"]),
+            ("npm test $(x)", &["npm test **"]),
+            ("> x npm", &["*"]),
+        ] {
+            let patterns = Wild::parse(text, '*', None).for_tightening().patterns;
+            assert_eq!(patterns, expected, "{text}");
+        }
+        for text in ["for *", "if *", "while true*", "[[ *"] {
+            let patterns = Wild::parse(text, '*', None).for_tightening().patterns;
+            assert!(patterns.iter().any(|pattern| pattern == "syntax:control *"), "{text}: {patterns:?}");
+        }
+        for text in ["*2>&1*", "*> x", "* > x", "*<in"] {
+            let patterns = Wild::parse(text, '*', None).for_tightening().patterns;
+            assert!(patterns.iter().any(|pattern| pattern == "*"), "{text}: {patterns:?}");
+        }
+        let patterns = Wild::parse("npm x 2>&1", '*', None).for_tightening().patterns;
+        assert!(patterns.iter().any(|pattern| pattern == "npm x **"), "{patterns:?}");
+    }
 }
