@@ -41,6 +41,8 @@ const NEVER: &[&str] = &[
     "dnf",
     "ftp",
     "gcloud",
+    "gh",
+    "glab",
     "gpg",
     "install",
     "iptables",
@@ -414,14 +416,21 @@ fn candidate(argv: &[String], gate: &Gate) -> Option<Rule> {
     if rule.whole && decision.verdict != Some(Verdict::Safe) {
         return None;
     }
-    // A runner of scripts: the script is the subcommand.
-    if subcommand == "run" && !rule.whole {
+    // A script that the package manager runs by its name; others take flags that run what a file or the command says.
+    if subcommand == "run" {
         let script = argv.get(2).filter(|script| !script.starts_with('-'))?;
-        let managers = ["npm", "pnpm", "yarn", "composer"];
-        if !managers.contains(&program.as_str()) {
+        if !["npm", "pnpm", "yarn", "composer"].contains(&program.as_str())
+            || argv.iter().skip(2).take_while(|word| *word != "--").any(|word| word.starts_with('-'))
+            || script.contains('=')
+        {
             return None;
         }
-        rule.pattern = Pattern::new(format!("{} run {} **", escape(program), escape(script))).ok()?;
+    }
+    // Nearly every program with subcommands has flags that start others (`go test -exec`, `cargo test --config`,
+    // `npm run x --script-shell`), so it is this very command that is proposed.
+    if !rule.whole {
+        rule.pattern = Pattern::new(escape(&argv.join(" "))).ok()?;
+        rule = rule.whole();
         remember::check(&rule, gate.policy()).ok()?;
     }
     Some(rule.words())

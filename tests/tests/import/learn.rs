@@ -52,13 +52,13 @@ fn the_most_saving_rule_comes_first_with_what_else_it_matches() {
     project.write_beside("sessions/two.jsonl", &other);
     project.write_beside("sessions/notes.txt", &claude("npm test", false).repeat(9));
     let found = proposals(&project, &[]);
-    assert_eq!(patterns(&found), ["cargo test **", "cargo build **", "npm run lint **"], "{found:?}");
-    assert_eq!((found[0]["saves"].as_u64(), found[0]["needed"].as_u64()), (Some(5), Some(6)));
-    assert!(found[0]["matches"].to_string().contains("cargo test -p x"), "{found:?}");
-    assert!(!found[0]["also"].as_array().unwrap().is_empty());
-    assert_eq!(patterns(&proposals(&project, &["--min", "4"])), ["cargo test **"]);
+    assert_eq!(patterns(&found), ["cargo test --all", "cargo build", "npm run lint"], "{found:?}");
+    assert_eq!((found[0]["saves"].as_u64(), found[0]["needed"].as_u64()), (Some(4), Some(4)));
+    // This very command and nothing else.
+    assert!(found.iter().all(|proposal| proposal["also"].as_array().unwrap().is_empty()), "{found:?}");
+    assert_eq!(patterns(&proposals(&project, &["--min", "4"])), ["cargo test --all"]);
     // What the policy allows already needs no rule.
-    let toml = project.harness(["learn", "--from", "../sessions", "--toml"]).stdout;
+    let toml = project.harness(["learn", "--from", "../sessions", "--min", "1", "--toml"]).stdout;
     project.write("learned.toml", &toml);
     assert!(proposals(&project, &["--policy", "learned.toml"]).is_empty());
     let check = [
@@ -72,7 +72,7 @@ fn the_most_saving_rule_comes_first_with_what_else_it_matches() {
     ];
     assert_eq!(project.harness(check).code, 0);
     let table = project.harness(["learn", "--from", "../sessions"]).stdout;
-    assert!(table.contains("cargo test **") && table.contains("would also match"), "{table}");
+    assert!(table.contains("cargo test --all") && table.contains("would also match"), "{table}");
 }
 
 #[test]
@@ -107,6 +107,11 @@ fn a_hostile_session_gets_no_rule_for_anything_dangerous() {
         "eval cargo test",
         "docker run evil",
         "gh api x",
+        "gh pr merge --admin",
+        "go test -exec=./evil ./...",
+        "go test -exec 'sh -c id'",
+        "cargo test --config target.x.runner=./evil",
+        "npm run lint --script-shell=./evil",
         "chmod +x evil",
         "mv evil .git/hooks/pre-commit",
     ];
@@ -122,7 +127,7 @@ fn a_hostile_session_gets_no_rule_for_anything_dangerous() {
         .unwrap();
     assert_eq!(project.harness(["learn", "--from", "../link.jsonl"]).code, 2);
     let named = project.harness(["learn", "--from", "history.jsonl", "--inside-project", "--json"]).json();
-    assert_eq!(patterns(named["proposals"].as_array().unwrap()), ["cargo test **"]);
+    assert_eq!(patterns(named["proposals"].as_array().unwrap()), ["cargo test"]);
 }
 
 #[test]
@@ -132,7 +137,7 @@ fn the_trace_is_a_history_too() {
         project.run(&["--sandbox", "workspace_write", "--approval", "never"], "git tag -f v1");
     }
     let ran = project.harness(["learn", "--from", "trace", "--json"]);
-    assert_eq!(patterns(ran.json()["proposals"].as_array().unwrap()), ["git tag **"], "{ran:?}");
+    assert_eq!(patterns(ran.json()["proposals"].as_array().unwrap()), ["git tag -f v1"], "{ran:?}");
     let file = project.scratch().join("state/cmdgate/trace.db");
     let ran = project.harness(["learn", "--from", file.to_str().unwrap(), "--json"]);
     assert_eq!(ran.json()["proposals"].as_array().unwrap().len(), 1, "{ran:?}");
