@@ -2,7 +2,7 @@
 
 use crate::approve::remember::{self, RememberError, RememberedFile};
 use crate::approve::{Answer, Approver, Question, Remember, Scope};
-use crate::config::{self, Loaded};
+use crate::config::{self, Loaded, UserDirs};
 use crate::gate::{Action, Approved, Decision, DecisionCode, Gate, Request, Source};
 use crate::secrets;
 use cmdgate_executor::{
@@ -553,6 +553,13 @@ impl Session {
         let reads =
             if approved.provision().confine_reads { Reads::ProjectAndSystem } else { Reads::Everything };
         let protected = settings.protected().fold(PathList::default_protected(), PathList::with);
+        // What the user allows, and the record, wherever the project lies: it may be the home directory.
+        let users = UserDirs::from_environment();
+        let own = [users.config, users.state].into_iter().flatten();
+        let protected = own
+            .map(|directory| std::fs::canonicalize(&directory).unwrap_or(directory))
+            .filter_map(|directory| directory.to_str().map(str::to_owned))
+            .fold(protected, PathList::with);
         // Contract P8: what a rule denies to read is not there, whatever opens it. `secrets` are such rules.
         let secrets = secrets::find(root, self.gate.policy(), Timestamp::from(SystemTime::now()));
         if secrets.incomplete {

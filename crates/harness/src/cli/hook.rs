@@ -125,7 +125,8 @@ fn decided(args: &HookArgs, asked: &Asked) -> Result<Verdict, String> {
         None => std::env::current_dir().map_err(|error| format!("no working directory: {error}"))?,
     };
     let decide = DecideArgs {
-        root: Some(super::place::enclosing_repository(&cwd)),
+        // A directory that the model chose does not choose the project.
+        root: Some(super::place::enclosing_repository(asked.session.as_ref().unwrap_or(&cwd))),
         sandbox: Some(args.sandbox.unwrap_or(SandboxName::WorkspaceWrite)),
         approval: args.approval.or(args.contain.then_some(ApprovalName::Never)),
         grammar: Some(super::place::GrammarName::Sequence),

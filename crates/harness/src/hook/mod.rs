@@ -34,6 +34,8 @@ pub struct Asked {
     pub commands: Vec<AskedCommand>,
     /// Where they would run.
     pub cwd: Option<PathBuf>,
+    /// The session's own directory, where `cwd` is one that the model chose. The project is looked for from here.
+    pub session: Option<PathBuf>,
     /// The tool's input as the agent gave it, which a rewrite has to keep apart from the command.
     pub input: Value,
     /// The agent's own numbers for this call, for the trace.
@@ -153,7 +155,7 @@ pub fn decide(
     let always = containment.is_some_and(|into| into.always);
     let into = containment.filter(|_| agent.rewrites());
     for command in &asked.commands {
-        let inner = containment.and_then(|into| wrapped(into, command));
+        let inner = containment.and_then(|into| wrapped(into, command, gate.root()));
         let request = match (&inner, command) {
             (Some((text, workdir)), _) => Request::shell(text).in_directory(workdir),
             (None, AskedCommand::Shell(text)) => Request::shell(text),
@@ -171,8 +173,9 @@ pub fn decide(
         };
         let decision = gate.decide(&request);
         let reason = decision.reason.clone();
-        let contained =
-            |answered: bool| into.map(|into| contain(into, command, asked.cwd.as_deref(), answered));
+        let contained = |answered: bool| {
+            into.map(|into| contain(into, command, gate.root(), asked.cwd.as_deref(), answered))
+        };
         let verdict = match decision.effect {
             Effect::Deny => Verdict::Deny { reason },
             // It says by itself that it runs in the sandbox.
@@ -271,7 +274,13 @@ fn unmet_condition(decision: &Decision, root: &Path) -> Option<String> {
 }
 
 /// The command inside `harness run`, for a POSIX shell.
-fn contain(into: &Containment, command: &AskedCommand, cwd: Option<&Path>, answered: bool) -> String {
+fn contain(
+    into: &Containment,
+    command: &AskedCommand,
+    root: &Path,
+    cwd: Option<&Path>,
+    answered: bool,
+) -> String {
     let mut words = vec![into.program.to_string_lossy().into_owned()];
     words.push(if matches!(command, AskedCommand::Argv(_)) { "exec" } else { "run" }.to_owned());
     words.push("--passthrough".to_owned());
@@ -279,6 +288,7 @@ fn contain(into: &Containment, command: &AskedCommand, cwd: Option<&Path>, answe
     if let Some(permit) = into.permit.as_ref().filter(|_| answered) {
         words.extend(["--answered".to_owned(), permit.clone()]);
     }
+    words.extend(["--root".to_owned(), root.to_string_lossy().into_owned()]);
     if let Some(cwd) = cwd {
         words.extend(["--workdir".to_owned(), cwd.to_string_lossy().into_owned()]);
     }
@@ -292,7 +302,7 @@ fn contain(into: &Containment, command: &AskedCommand, cwd: Option<&Path>, answe
 
 /// The command and directory inside a text that is, to the letter, what [`contain`] makes: an agent shows its hook the
 /// changed command again, and it must not be put into the sandbox twice.
-fn wrapped(into: &Containment, command: &AskedCommand) -> Option<(String, PathBuf)> {
+fn wrapped(into: &Containment, command: &AskedCommand, root: &Path) -> Option<(String, PathBuf)> {
     let AskedCommand::Shell(text) = command else { return None };
     let program = quote(&into.program.to_string_lossy());
     if !text.starts_with(&program) {
@@ -311,6 +321,7 @@ fn wrapped(into: &Containment, command: &AskedCommand) -> Option<(String, PathBu
     let made = contain(
         &Containment { permit: permit.clone(), ..into.clone() },
         &AskedCommand::Shell(inner.clone()),
+        root,
         Some(&workdir),
         permit.is_some(),
     );

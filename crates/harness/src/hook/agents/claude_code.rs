@@ -26,6 +26,7 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
         event: event.to_owned(),
         commands,
         cwd: directory(payload, "cwd")?,
+        session: None,
         input,
         keys: keys(payload, &["session_id", "prompt_id", "tool_use_id", "agent_id"]),
         unattended: matches!(

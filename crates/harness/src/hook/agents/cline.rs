@@ -29,6 +29,7 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
         event: event.to_owned(),
         commands,
         cwd,
+        session: None,
         input,
         keys: keys(payload, &["taskId", "agent_id"]),
         unattended: false,

@@ -23,6 +23,7 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
         event: event.to_owned(),
         commands: vec![command(&input, key)?],
         cwd: directory(payload, "cwd")?,
+        session: None,
         input,
         keys: keys(payload, &["session_id", "turn_id", "tool_use_id", "agent_id"]),
         unattended: matches!(mode, Some("bypassPermissions" | "dontAsk")),

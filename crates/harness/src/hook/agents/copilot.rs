@@ -36,6 +36,7 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
         event: event.to_owned(),
         commands,
         cwd: directory(payload, "cwd")?,
+        session: None,
         input,
         keys: keys(payload, &["sessionId", "session_id", "tool_use_id", "timestamp"]),
         unattended: false,

@@ -13,14 +13,21 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
     if event != "beforeShellExecution" {
         return Err(format!("the event {event:?} is not known"));
     }
-    let cwd = directory(payload, "cwd")?.or_else(|| {
-        let first = payload.get("workspace_roots")?.as_array()?.first()?.as_str()?;
-        first.starts_with('/').then(|| PathBuf::from(first))
-    });
+    let roots: Vec<PathBuf> = payload
+        .get("workspace_roots")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|root| root.as_str().filter(|root| root.starts_with('/')).map(PathBuf::from))
+        .collect();
+    let cwd = directory(payload, "cwd")?.or_else(|| roots.first().cloned());
+    let around = |root: &&PathBuf| cwd.as_ref().is_some_and(|cwd| cwd.starts_with(root));
+    let session = roots.iter().find(around).or_else(|| roots.first()).cloned();
     Ok(Payload::Commands(Asked {
         event: event.to_owned(),
         commands: vec![command(payload, "command")?],
         cwd,
+        session,
         input: Value::Null,
         keys: keys(payload, &["conversation_id", "generation_id", "session_id"]),
         unattended: false,

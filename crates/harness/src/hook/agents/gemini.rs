@@ -1,9 +1,8 @@
 //! Gemini CLI: `BeforeTool`.
 
-use super::{command, directory, keys, signed, text, with_command};
+use super::{chosen_directory, command, directory, keys, signed, text, with_command};
 use crate::hook::{Asked, Payload, Reply, Verdict};
 use serde_json::{Value, json};
-use std::path::Path;
 
 pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
     let event = text(payload, "hook_event_name")?;
@@ -14,14 +13,14 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
         return Ok(Payload::Unrelated);
     }
     let input = payload.get("tool_input").cloned().unwrap_or(Value::Null);
-    let mut cwd = directory(payload, "cwd")?;
-    if let Some(relative) = input.get("dir_path").or_else(|| input.get("directory")).and_then(Value::as_str) {
-        cwd = Some(cwd.as_deref().unwrap_or(Path::new("/")).join(relative));
-    }
+    let session = directory(payload, "cwd")?;
+    let chosen = input.get("dir_path").or_else(|| input.get("directory"));
+    let cwd = chosen_directory(chosen, session.as_deref())?;
     Ok(Payload::Commands(Asked {
         event: event.to_owned(),
         commands: vec![command(&input, "command")?],
         cwd,
+        session,
         input,
         keys: keys(payload, &["session_id", "timestamp"]),
         unattended: false,

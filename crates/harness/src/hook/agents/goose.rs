@@ -17,6 +17,7 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
         event: event.to_owned(),
         commands: vec![command(&input, "command")?],
         cwd: directory(payload, "working_dir")?,
+        session: None,
         input,
         keys: keys(payload, &["session_id", "tool_call_id"]),
         unattended: false,

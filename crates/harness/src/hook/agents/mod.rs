@@ -12,7 +12,7 @@ mod windsurf;
 
 use super::{Asked, AskedCommand, Asks, Payload, Reply, Verdict};
 use serde_json::{Map, Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// An agent whose hooks are understood.
@@ -190,6 +190,19 @@ fn directory(object: &Value, key: &str) -> Result<Option<PathBuf>, String> {
         Some(Value::String(text)) if text.starts_with('/') => Ok(Some(PathBuf::from(text))),
         Some(Value::String(text)) => Err(format!("`{key}` is not an absolute path: {text:?}")),
         Some(_) => Err(format!("`{key}` is not a text")),
+    }
+}
+
+/// The directory that a tool's input names, from that of the session.
+fn chosen_directory(chosen: Option<&Value>, session: Option<&Path>) -> Result<Option<PathBuf>, String> {
+    match chosen {
+        None | Some(Value::Null) => Ok(session.map(Path::to_path_buf)),
+        Some(Value::String(text)) if text.is_empty() => Ok(session.map(Path::to_path_buf)),
+        Some(Value::String(text)) => match session {
+            Some(session) => Ok(Some(session.join(text))),
+            None => Err("the directory of the session is missing".to_owned()),
+        },
+        Some(_) => Err("the directory of the command is not a text".to_owned()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! opencode: the plugin that `harness install opencode` writes sends `{sessionID, callID, tool, args, cwd}`, throws what is
 //! under `deny`, and puts what is under `args` in the place of the tool's arguments.
 
-use super::{command, directory, keys, signed, text, with_command};
+use super::{chosen_directory, command, directory, keys, signed, text, with_command};
 use crate::hook::{Asked, Payload, Reply, Verdict};
 use serde_json::{Value, json};
 
@@ -10,14 +10,13 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
         return Ok(Payload::Unrelated);
     }
     let input = payload.get("args").cloned().unwrap_or(Value::Null);
-    let cwd = match input.get("workdir").and_then(Value::as_str) {
-        Some(workdir) if workdir.starts_with('/') => Some(workdir.into()),
-        Some(_) | None => directory(payload, "cwd")?,
-    };
+    let session = directory(payload, "cwd")?;
+    let cwd = chosen_directory(input.get("workdir"), session.as_deref())?;
     Ok(Payload::Commands(Asked {
         event: "tool.execute.before".to_owned(),
         commands: vec![command(&input, "command")?],
         cwd,
+        session,
         input,
         keys: keys(payload, &["sessionID", "callID"]),
         unattended: false,

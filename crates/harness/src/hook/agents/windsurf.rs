@@ -14,6 +14,7 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
         event: event.to_owned(),
         commands: vec![command(&info, "command_line")?],
         cwd: directory(&info, "cwd")?,
+        session: None,
         input: info,
         keys: keys(payload, &["trajectory_id", "execution_id"]),
         unattended: false,
