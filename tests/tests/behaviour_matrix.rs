@@ -242,3 +242,62 @@ fn protected_paths_stay_read_only() {
     project.run(&options, "mkdir -p .claude && echo '{}' > .claude/settings.json");
     assert!(!project.root().join(".claude/settings.json").exists());
 }
+
+/// A project with a repository, and a policy file that opens some protected paths.
+fn opened(project: &Project, paths: &str) -> String {
+    let git = |args: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        assert!(command.arg("-C").arg(project.root()).args(args).status().unwrap().success());
+    };
+    git(&["init", "-q"]);
+    git(&["config", "user.name", "a"]);
+    git(&["config", "user.email", "a@example.com"]);
+    let policy = project.scratch().join("opened.toml");
+    std::fs::write(&policy, format!("unprotected_paths = {paths}\n")).unwrap();
+    policy.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn git_is_read_only_until_it_is_opened_by_name() {
+    // contract: S26
+    // promise: 8
+    let project = Project::new();
+    let policy = opened(&project, "[\".git\"]");
+    let closed = ["--sandbox", "workspace_write", "--approval", "never"];
+    let open = [&closed[..], &["--policy", &policy]].concat();
+    let commit = "git commit -q --allow-empty -m first && git log --oneline";
+
+    let ran = project.run(&closed, commit);
+    assert_ne!(ran.code, 0, "{ran:?}");
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(said.contains("unprotected_paths = [\".git\"]"), "{said}");
+
+    let ran = project.run(&open, commit);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stdout.contains("first"), "{ran:?}");
+
+    for path in [".git/hooks/pre-commit", ".git/config", ".git/config.worktree", ".git/commondir"] {
+        let before = std::fs::read(project.root().join(path)).ok();
+        project.run(&open, &format!("echo planted > {path}"));
+        assert_eq!(std::fs::read(project.root().join(path)).ok(), before, "{path}");
+    }
+    let ran = project.run(&open, "echo planted > .git/config");
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(said.contains("writing ") && said.contains("/.git/config (rule protected)"), "{said}");
+    assert!(!said.contains("unprotected_paths"), "nothing opens it: {said}");
+}
+
+#[test]
+fn a_built_in_protected_path_is_opened_by_name() {
+    // contract: S26
+    let project = Project::new();
+    project.write(".vscode/tasks.json", "{}\n");
+    project.write(".idea/x", "{}\n");
+    let policy = opened(&project, "[\".vscode\"]");
+    let options = ["--sandbox", "workspace_write", "--approval", "never", "--policy", &policy];
+    let ran = project.run(&options, "echo changed > .vscode/tasks.json; echo changed > .idea/x");
+    assert_eq!(std::fs::read_to_string(project.root().join(".vscode/tasks.json")).unwrap(), "changed\n");
+    assert_eq!(std::fs::read_to_string(project.root().join(".idea/x")).unwrap(), "{}\n");
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(said.contains("unprotected_paths = [\".idea\"]"), "{said}");
+}

@@ -6,10 +6,11 @@ use crate::config::{self, Loaded, UserDirs};
 use crate::gate::{Action, Approved, Decision, DecisionCode, Gate, Request, Source};
 use crate::secrets;
 use cmdgate_executor::{
-    Background, CancellationToken, DomainRules, Environment, ExecError, Executor, Finished, Job, Keep,
-    Limits, Mode, Network, OutputMode, PathList, Reads, Sandbox,
+    Background, CancellationToken, DeniedOperation, DomainRules, Environment, ExecError, Executor, Finished,
+    Job, Keep, Limits, Mode, Network, OutputMode, PathList, Reads, Sandbox,
 };
 use cmdgate_policy::{Effect, Layer, ProfileName, SandboxMode, Settings, Timestamp};
+use std::fmt::Write as _;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -420,7 +421,23 @@ impl Session {
     ///
     /// When nothing was started.
     pub async fn run(&self, approved: &Approved, options: RunOptions) -> Result<Finished, ExecError> {
-        self.job(approved, options, false)?.run().await
+        let mut finished = self.job(approved, options, false)?.run().await?;
+        self.name_keys(&mut finished);
+        Ok(finished)
+    }
+
+    /// Says which key of a policy file opens a protected path that a command was not let write.
+    fn name_keys(&self, finished: &mut Finished) {
+        for denial in finished.denials.iter_mut().filter(|denial| denial.rule == "protected") {
+            let DeniedOperation::Write(path) = &denial.operation else { continue };
+            let inside = path.strip_prefix(self.gate.root()).ok().and_then(Path::to_str);
+            let Some(entry) = inside.and_then(|path| self.gate.settings().protecting(path)) else { continue };
+            let limit = if entry == ".git" { "; hooks and configuration stay read-only" } else { "" };
+            let _ = write!(
+                denial.advice,
+                " (`unprotected_paths = [{entry:?}]` in the user's policy file opens it{limit})"
+            );
+        }
     }
 
     /// Starts what was approved in the background. It dies with this session.
@@ -552,7 +569,9 @@ impl Session {
         };
         let reads =
             if approved.provision().confine_reads { Reads::ProjectAndSystem } else { Reads::Everything };
-        let protected = settings.protected().fold(PathList::default_protected(), PathList::with);
+        let open = settings.unprotected_paths.iter().flatten();
+        let protected = open.fold(PathList::default_protected(), |list, entry| list.without(entry));
+        let protected = settings.protected().fold(protected, PathList::with);
         // What the user allows, and the record, wherever the project lies: it may be the home directory.
         let users = UserDirs::from_environment();
         let own = [users.config, users.state].into_iter().flatten();
