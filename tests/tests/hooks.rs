@@ -49,6 +49,9 @@ fn payload(project: &Project, row: (Agent, &str, &str, &str), command: &str) -> 
     let mut payload = recorded(name);
     *payload.pointer_mut(command_at).unwrap() = json!(command);
     *payload.pointer_mut(cwd_at).unwrap() = json!(project.root());
+    if let Some(roots) = payload.get_mut("workspace_roots") {
+        *roots = json!([project.root()]);
+    }
     payload
 }
 

@@ -690,8 +690,14 @@ impl Gate {
                 "which programs this would run cannot be told, so the rules that deny or ask cannot be applied",
             )
         } else {
-            let ruling = of_exec().max_by_key(|ruling| ruling.effect).filter(|_| !uncovered).cloned();
-            self.generic(ruling.unwrap_or_else(|| self.policy.check_at(Act::Exec, "", now())))
+            let strictest = of_exec().max_by_key(|ruling| ruling.effect).filter(|_| !uncovered).cloned();
+            let mut ruling = strictest.unwrap_or_else(|| self.policy.check_at(Act::Exec, "", now()));
+            if commands.incomplete && ruling.allows_by_rule() {
+                // It allows what can be told of the line, and there is more.
+                ruling.rule = None;
+                ruling.effect = Effect::Ask;
+            }
+            self.generic(ruling)
         };
         let own = match judged.verdict {
             Verdict::Safe => Some(Effect::Allow),

@@ -85,15 +85,11 @@ fn add(argv: Vec<String>, found: &mut Commands, depth: u8) {
         }
         "git" => git(rest, found, depth),
         "sed" | "gsed" => {
-            if !options::sed_runs_nothing(rest) {
-                found.incomplete = true;
-            }
+            found.incomplete |= !options::sed_runs_nothing(rest);
         }
         // What they run stands in a file or comes from their input.
         "at" | "batch" | "crontab" => {
-            if !matches!(rest, [only] if only == "-l") {
-                found.incomplete = true;
-            }
+            found.incomplete |= !matches!(rest, [only] if only == "-l");
         }
         // They change what a name stands for.
         "hash" | "alias" | "enable" | "bind" => {
@@ -109,9 +105,8 @@ fn add(argv: Vec<String>, found: &mut Commands, depth: u8) {
         }
         "cargo" => {
             // `--config target.….runner=…`, or a file that says so.
-            if rest.iter().take_while(|word| *word != "--").any(|word| word.starts_with("--config")) {
-                found.incomplete = true;
-            }
+            let before_dashes = rest.iter().take_while(|word| *word != "--");
+            found.incomplete |= before_dashes.into_iter().any(|word| word.starts_with("--config"));
         }
         _ if options::WRAPPERS.contains(&program) || is_loader(program) => {
             if program == "env"

@@ -150,7 +150,10 @@ fn command(
         return draft.leave(place, "it names no command");
     }
     if wild.is_everything() {
-        let rules = command_rule(effect, "*").into_iter().collect();
+        let mut rules: Vec<_> = command_rule(effect, "*").into_iter().collect();
+        for rule in &mut rules {
+            rule.except = exceptions(&wild, None);
+        }
         return draft.carry(place, Carried::Exactly, "", rules);
     }
     let program = wild.program().map(|program| program.rsplit('/').next().unwrap_or(program));
