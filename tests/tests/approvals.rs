@@ -135,6 +135,48 @@ fn what_changed_since_is_named_and_needs_force() {
 }
 
 #[test]
+fn a_file_that_came_or_a_link_that_turned_meanwhile_is_named() {
+    // contract: P9
+    type Change = fn(&Project);
+    let link = |project: &Project, to: &str| {
+        let at = project.root().join("link.sh");
+        let _ = std::fs::remove_file(&at);
+        std::os::unix::fs::symlink(to, at).unwrap();
+    };
+    let project = Project::new();
+    project.write("good.sh", "echo good\n");
+    project.write("bad.sh", "touch out.txt\n");
+    project.write("sub/inner.sh", "echo good\n");
+    project.write("Makefile", "all:\n\techo good\n");
+    link(&project, "good.sh");
+    let rows: [(&str, Change, &str); 4] = [
+        ("bash ./new.sh", |project| project.write("new.sh", "touch out.txt\n"), "new.sh is new"),
+        (
+            "bash ./link.sh",
+            |project| {
+                std::fs::remove_file(project.root().join("link.sh")).unwrap();
+                std::os::unix::fs::symlink("bad.sh", project.root().join("link.sh")).unwrap();
+            },
+            "link.sh has another content",
+        ),
+        ("make all", |project| project.write("GNUmakefile", "all:\n\ttouch out.txt\n"), "GNUmakefile is new"),
+        (
+            "cd sub && bash ./inner.sh",
+            |project| project.write("sub/inner.sh", "touch ../out.txt\n"),
+            "inner.sh has another content",
+        ),
+    ];
+    for (command, change, said) in rows {
+        let id = ask(&project, command);
+        assert_eq!(project.harness(["approvals", "approve", &id]).code, 0, "{command}");
+        change(&project);
+        let ran = project.harness(["approvals", "resume", &id]);
+        assert!(ran.code == 126 && ran.stderr.contains(said), "{command}: {ran:?}");
+        assert!(!project.root().join("out.txt").exists(), "{command}");
+    }
+}
+
+#[test]
 fn of_two_that_resume_at_once_one_wins() {
     // contract: P9
     let project = Project::new();

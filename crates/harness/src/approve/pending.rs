@@ -264,36 +264,50 @@ pub fn policy_hash(session: &Session) -> String {
     hex(&Sha256::digest(format!("{layers}\n{settings}")))
 }
 
-/// The existing files that a command names, and those that drive its programs.
+/// The files that a command names, and those that drive its programs, each under the name by which it is reached: one that
+/// is not there yet may be made before the answer, and a symlink may come to lead elsewhere.
 fn files_of(decision: &Decision, root: &Path) -> Vec<FileState> {
+    let commands = || decision.commands.argvs.iter().chain(&decision.commands.possible);
+    let program_of = |argv: &[String]| {
+        argv.first().and_then(|program| program.rsplit('/').next()).unwrap_or_default().to_owned()
+    };
+    let mut bases = vec![decision.workdir.clone()];
+    for argv in commands().filter(|argv| program_of(argv) == "cd") {
+        bases.extend(argv.last().map(|directory| decision.workdir.join(directory)));
+    }
     let mut files: Vec<PathBuf> = Vec::new();
-    let mut add = |path: PathBuf| {
-        if path.is_file()
-            && let Ok(real) = std::fs::canonicalize(path)
-            && !files.contains(&real)
-            && files.len() < MOST_FILES
-        {
-            files.push(real);
+    let mut add = |path: PathBuf, expected: bool| {
+        if (expected || path.is_file()) && !files.contains(&path) && files.len() < MOST_FILES {
+            files.push(path);
         }
     };
-    for argv in decision.commands.argvs.iter().chain(&decision.commands.possible) {
+    for argv in commands() {
         for word in argv {
             let word = word.split_once('=').map_or(word.as_str(), |(_, value)| value);
-            add(decision.workdir.join(word));
+            let like_a_path = word.contains(['/', '.']) && !word.contains(char::is_whitespace);
+            for base in &bases {
+                add(base.join(word), like_a_path);
+            }
         }
-        let program = argv.first().and_then(|program| program.rsplit('/').next()).unwrap_or_default();
+        let program = program_of(argv);
         for (_, drivers) in DRIVERS.iter().filter(|(name, _)| *name == program) {
             for driver in *drivers {
-                add(decision.workdir.join(driver));
-                add(root.join(driver));
+                for base in bases.iter().map(PathBuf::as_path).chain([root]) {
+                    add(base.join(driver), true);
+                }
             }
         }
     }
     files.into_iter().map(|path| FileState { sha256: hash_of(&path), path }).collect()
 }
 
+/// Of the content that the name leads to; none when there is nothing.
 fn hash_of(path: &Path) -> Option<String> {
     use std::io::Read as _;
+    let found = std::fs::metadata(path).ok()?;
+    if !found.is_file() {
+        return Some(if found.is_dir() { "a directory" } else { "not a file" }.to_owned());
+    }
     let file = std::fs::File::open(path).ok()?;
     let size = file.metadata().ok()?.len();
     let mut content = Vec::new();

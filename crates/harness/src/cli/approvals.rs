@@ -154,7 +154,8 @@ fn run(args: &ApprovalsArgs) -> Result<Exit, Exit> {
             }
             let decide = options_of(&pending)?;
             let session = decide.session(None)?;
-            let changes = pending.changes(&session);
+            // One that was used or denied is refused for that, further down.
+            let changes = if pending.state == "approved" { pending.changes(&session) } else { Vec::new() };
             for change in &changes {
                 anstream::eprintln!("changed since it was asked: {}", printable(change));
             }
@@ -255,6 +256,7 @@ fn text_of(pending: &Pending) -> String {
     let files = pending
         .files
         .iter()
+        .filter(|file| file.sha256.is_some())
         .map(|file| printable(&file.path.to_string_lossy()))
         .collect::<Vec<_>>()
         .join("\n  ");
