@@ -1,28 +1,34 @@
 //! Walks a command line: lists, pipelines, directories, variables, and the commands in them.
 
+mod places;
+mod variables;
+mod words;
+
 use crate::arg::{Arg, Shape};
 use crate::argv::{Reader, Surroundings, Tail};
 use crate::commands;
 use crate::condition::{Condition, Conditions};
 use crate::effect::{PathUse, Run};
 use crate::finding::{Code, Finding, Row};
-use crate::paths::{Place, Project, join};
+use crate::paths::{Place, Project};
 use crate::spec::Prints;
 use crate::{Classification, Context};
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use cmdgate_lexer::{
-    Assignment, Command, Compound, CompoundKind, Connector, Grammar, List, Part, Pipeline, RedirectKind,
-    Segment, Span, Word, WordValue, lex,
+    Command, Compound, CompoundKind, Connector, Grammar, List, Pipeline, Segment, Span, Word, lex,
 };
+
+pub(crate) use places::Places;
+use places::may_match_parent;
+use variables::{Variable, is_assignment_item, is_harmless_assignment, is_harmless_name};
+pub(crate) use words::borrow;
 
 /// Wrapped commands (`timeout 5 nice xargs …`) deeper than this are held back.
 const MOST_WRAPPERS: u8 = 8;
 /// Findings beyond this many add nothing for a reader.
 const MOST_FINDINGS: usize = 64;
-/// A segment is judged for at most this many combinations of loop values.
-const MOST_COMBINATIONS: usize = 256;
 /// Effects beyond this many paths end in review, so that the answer stays bounded.
 const MOST_EFFECTS: usize = 20_000;
 
@@ -71,55 +77,6 @@ impl Inherited {
     const fn surroundings(self, input_ends: bool, upstream: Prints) -> Surroundings {
         Surroundings { input_ends: self.input_ends || input_ends, upstream, tail: Tail::None, depth: 0 }
     }
-}
-
-/// The directories in which the next command may run: indices into [`crate::Effects::directories`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Places {
-    ids: [u16; 4],
-    len: u8,
-}
-
-impl Places {
-    const START: Self = Self { ids: [0; 4], len: 1 };
-    const NOWHERE: Self = Self { ids: [0; 4], len: 0 };
-
-    fn iter(&self) -> impl Iterator<Item = u16> + use<> {
-        let places = *self;
-        places.ids.into_iter().take(usize::from(places.len))
-    }
-
-    /// Adds a directory; false when there is no room.
-    fn add(&mut self, id: u16) -> bool {
-        if self.iter().any(|known| known == id) {
-            return true;
-        }
-        match self.ids.get_mut(usize::from(self.len)) {
-            Some(slot) => {
-                *slot = id;
-                self.len += 1;
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// Both sets; false when there is no room.
-    fn add_all(&mut self, other: Self) -> bool {
-        other.iter().all(|id| self.add(id))
-    }
-}
-
-/// A variable that the script itself sets.
-#[derive(Debug, Clone)]
-struct Variable<'a> {
-    name: &'a str,
-    /// The value that is being judged now.
-    current: Arg<'a>,
-    /// All values it may have at this place; empty when there is only the current one.
-    values: Vec<Arg<'a>>,
-    /// Whether `current` is the one of `values` that is being judged. Otherwise its value here is not known.
-    chosen: bool,
 }
 
 /// Collects findings, effects and conditions while a script is walked.
@@ -281,163 +238,7 @@ impl<'a> Judge<'a> {
 
     // ---- words -------------------------------------------------------------------------------------------------
 
-    /// Appends what `word` becomes.
-    pub(crate) fn word(&mut self, word: &Word<'a>, args: &mut Vec<Arg<'a>>) {
-        let parts = match &word.value {
-            WordValue::Literal(text) => {
-                args.push(Arg::exact(borrow(text), word.span));
-                return;
-            }
-            WordValue::Composite(parts) => parts,
-        };
-        let mut text = String::new();
-        // The length of the known beginning, once something unknown has come.
-        let mut known: Option<usize> = None;
-        let mut pattern = false;
-        let mut many = false;
-        let mut opaque = false;
-        let mut splits = false;
-        for part in parts {
-            match part {
-                Part::Text(piece) => text.push_str(piece),
-                Part::Glob(glob) => {
-                    if self.expands {
-                        known.get_or_insert(text.len());
-                        pattern = true;
-                        many = true;
-                    }
-                    match glob {
-                        cmdgate_lexer::Glob::Any => text.push('*'),
-                        cmdgate_lexer::Glob::One => text.push('?'),
-                        cmdgate_lexer::Glob::Class(class) => text.push_str(class),
-                    }
-                }
-                Part::Tilde(_) => {
-                    self.report(
-                        Code::PathOutside,
-                        word.span,
-                        "`~` is a home directory, outside the project",
-                        None,
-                    );
-                    known.get_or_insert(text.len());
-                    opaque = true;
-                }
-                Part::Variable { name, quoted } => {
-                    if matches!(*name, "?" | "#") {
-                        // A number between 0 and 255, or the count of arguments: never a flag, never a path outside.
-                        text.push('0');
-                    } else if let Some(value) = self.variable(name) {
-                        match value.shape {
-                            Shape::Exact if *quoted || splits_into_itself(&value.text) => {
-                                text.push_str(&value.text);
-                            }
-                            Shape::Pattern { prefix, .. } if *quoted => {
-                                known.get_or_insert(text.len() + prefix);
-                                pattern = true;
-                                text.push_str(&value.text);
-                            }
-                            Shape::Exact | Shape::Pattern { .. } | Shape::Opaque { .. } => {
-                                known.get_or_insert(text.len());
-                                opaque = true;
-                                splits |= !quoted;
-                            }
-                        }
-                    } else {
-                        self.report(
-                            Code::Variable,
-                            word.span,
-                            "uses a variable whose value is not known here",
-                            None,
-                        );
-                        known.get_or_insert(text.len());
-                        opaque = true;
-                        splits |= !quoted;
-                    }
-                }
-                Part::Substitution { list, quoted } => {
-                    let expands = core::mem::replace(&mut self.expands, true);
-                    self.in_subshell(|judge| judge.list(list, Inherited::TOP));
-                    self.expands = expands;
-                    known.get_or_insert(text.len());
-                    opaque = true;
-                    splits |= !quoted;
-                }
-                Part::Arithmetic { text: expression, quoted } => {
-                    self.may_skip |= !crate::arithmetic::succeeds(expression);
-                    known.get_or_insert(text.len());
-                    opaque = true;
-                    splits |= !quoted;
-                }
-            }
-        }
-        let shape = if opaque {
-            text.truncate(known.unwrap_or(0));
-            Shape::Opaque { splits }
-        } else if pattern {
-            Shape::Pattern { prefix: known.unwrap_or(0), many }
-        } else {
-            Shape::Exact
-        };
-        let arg = Arg { text: Cow::Owned(text), span: word.span, shape };
-        if self.expands && matches!(shape, Shape::Pattern { many: true, .. }) {
-            // The shell lists directories to expand it, whatever the word is to the program.
-            self.read_path(&arg);
-        }
-        args.push(arg);
-    }
-
-    /// Like [`Self::word`] where the shell does not expand patterns.
-    fn unexpanded(&mut self, word: &Word<'a>, args: &mut Vec<Arg<'a>>) {
-        let before = core::mem::replace(&mut self.expands, false);
-        self.word(word, args);
-        self.expands = before;
-    }
-
-    fn variable(&self, name: &str) -> Option<Arg<'a>> {
-        let variable = self.variables.iter().rev().find(|variable| variable.name == name)?;
-        let mut value = variable.current.clone();
-        if variable.values.len() > 1 && !variable.chosen {
-            value.text = Cow::Borrowed("");
-            value.shape = Shape::Opaque { splits: false };
-        }
-        Some(value)
-    }
-
-    /// Whether the script already sets this variable where it is followed: setting it again would make what is known
-    /// of it depend on the path taken.
-    fn is_tracked(&self, name: &str) -> bool {
-        self.variables.iter().any(|variable| variable.name == name)
-    }
-
     // ---- lists and pipelines -----------------------------------------------------------------------------------
-
-    /// Runs `walk` as a subshell does: directory and variables are as before afterwards.
-    fn in_subshell<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
-        let places = self.places;
-        let variables = self.variables.len();
-        let may_skip = self.may_skip;
-        let result = walk(self);
-        self.places = places;
-        self.variables.truncate(variables);
-        self.may_skip = may_skip;
-        result
-    }
-
-    /// Runs `walk` where it may or may not be reached: the directory afterwards may be the old or the new one.
-    fn perhaps<T>(&mut self, span: Span, walk: impl FnOnce(&mut Self) -> T) -> T {
-        let before = self.places;
-        let variables = self.variables.len();
-        let result = walk(self);
-        self.join_places(before, span);
-        self.variables.truncate(variables);
-        result
-    }
-
-    fn join_places(&mut self, other: Places, span: Span) {
-        if !self.places.add_all(other) {
-            self.report(Code::LostTrack, span, "changes directory more often than is followed", None);
-        }
-    }
 
     /// Judges a list; returns what its last pipeline prints if it is the only one.
     fn list(&mut self, list: &List<'a>, inherited: Inherited) -> Prints {
@@ -464,7 +265,7 @@ impl<'a> Judge<'a> {
                 Connector::Or => {
                     self.places = failed;
                     failed = Places::NOWHERE;
-                    if self.places.len == 0 {
+                    if self.places.is_empty() {
                         // Nothing that was followed can fail with a directory of its own; it still may fail.
                         self.places = succeeded;
                     }
@@ -713,116 +514,6 @@ impl<'a> Judge<'a> {
         self.command(&args, around)
     }
 
-    /// The variables with several possible values that the words and redirections of `segment` use.
-    fn loop_variables(&self, segment: &Segment<'a>) -> Vec<usize> {
-        let mut used = Vec::new();
-        if self.variables.is_empty() {
-            return used;
-        }
-        let fed = segment.redirects.iter().filter_map(|redirect| match &redirect.kind {
-            RedirectKind::Read(word) | RedirectKind::HereString(word) => Some(word),
-            RedirectKind::Write { .. }
-            | RedirectKind::WriteBoth { .. }
-            | RedirectKind::ReadWrite(_)
-            | RedirectKind::Duplicate(_)
-            | RedirectKind::Close
-            | RedirectKind::HereDocument { .. } => None,
-        });
-        for part in segment.words.iter().chain(fed).flat_map(Word::parts) {
-            if let Part::Variable { name, .. } = part
-                && let Some(at) = self.variables.iter().rposition(|variable| variable.name == *name)
-                && self
-                    .variables
-                    .get(at)
-                    .is_some_and(|variable| variable.values.len() > 1 && !variable.chosen)
-                && !used.contains(&at)
-            {
-                used.push(at);
-            }
-        }
-        used
-    }
-
-    fn each_combination(&mut self, looped: &[usize], segment: &Segment<'a>, inherited: Inherited) -> Prints {
-        let sizes: Vec<usize> = looped
-            .iter()
-            .map(|at| self.variables.get(*at).map_or(1, |variable| variable.values.len()))
-            .collect();
-        let combinations = sizes.iter().fold(1_usize, |product, size| product.saturating_mul(*size));
-        if combinations > MOST_COMBINATIONS {
-            self.report(
-                Code::TooLarge,
-                segment.span,
-                "has more combinations of loop values than are judged",
-                None,
-            );
-            return Prints::Anything;
-        }
-        let before = self.places;
-        let mut after = Places::NOWHERE;
-        let mut room = true;
-        for combination in 0..combinations {
-            self.places = before;
-            let mut rest = combination;
-            for (at, size) in looped.iter().zip(&sizes) {
-                let choice = rest % size;
-                rest /= size;
-                if let Some(variable) = self.variables.get_mut(*at)
-                    && let Some(value) = variable.values.get(choice)
-                {
-                    variable.current = value.clone();
-                    variable.chosen = true;
-                }
-            }
-            self.command_once(segment, inherited);
-            room &= after.add_all(self.places);
-        }
-        self.places = after;
-        if !room {
-            self.report(Code::LostTrack, segment.span, "changes directory more often than is followed", None);
-        }
-        for at in looped {
-            if let Some(variable) = self.variables.get_mut(*at) {
-                variable.chosen = false;
-            }
-        }
-        Prints::Anything
-    }
-
-    fn assign(&mut self, assignment: &Assignment<'a>) {
-        if !is_harmless_name(assignment.name) {
-            let why = "a variable of this name may mean something to the shell or a program";
-            self.report(Code::Assignment, assignment.span, why, None);
-            return;
-        }
-        if assignment.append || self.is_tracked(assignment.name) {
-            self.report(
-                Code::Assignment,
-                assignment.span,
-                "is set more than once, which is not followed",
-                None,
-            );
-            return;
-        }
-        let mut args = Vec::with_capacity(1);
-        self.unexpanded(&assignment.value, &mut args);
-        if let Some(mut value) = args.pop().filter(|_| !self.may_skip) {
-            match &mut value.shape {
-                // An assignment neither splits nor expands patterns: what looks like one in its text expands at its use. A
-                // pattern can only come from a loop's variable (`x="$f"`), where it stands for one name.
-                Shape::Exact => {}
-                Shape::Pattern { many, .. } => *many = false,
-                Shape::Opaque { splits } => *splits = false,
-            }
-            self.variables.push(Variable {
-                name: assignment.name,
-                current: value,
-                values: Vec::new(),
-                chosen: false,
-            });
-        }
-    }
-
     /// Judges one command: its program, then its arguments by the program's table.
     pub(crate) fn command(&mut self, args: &[Arg<'a>], around: Surroundings) -> Prints {
         let Some((name, rest)) = args.split_first() else {
@@ -871,223 +562,10 @@ impl<'a> Judge<'a> {
         prints
     }
 
-    /// Where the command may be.
-    pub(crate) const fn place(&self) -> Places {
-        self.places
-    }
-
-    /// Back to where it was.
-    pub(crate) const fn return_to(&mut self, places: Places) {
-        self.places = places;
-    }
-
-    /// A program first changes into the directory `target` (`git -C`).
-    pub(crate) fn change_to(&mut self, target: &Arg<'a>) {
-        match target.literal() {
-            None => {
-                self.report(Code::PathUnknown, target.span, "which directory this is cannot be known", None);
-            }
-            Some("") => {}
-            // The program goes where the symlinks lead, and only then up.
-            Some(path) if path.split('/').any(|part| part == "..") => {
-                self.report(Code::LostTrack, target.span, "a directory with `..` is not followed here", None);
-            }
-            Some(path) => {
-                let path = path.to_string();
-                self.read_path(target);
-                self.enter(&path, target.span);
-            }
-        }
-    }
-
-    /// Git looks for a repository from here.
-    pub(crate) fn uses_repository(&mut self) {
-        for id in self.places.iter() {
-            if self.out.effects.directories.is_empty() {
-                self.out.effects.directories.push(String::new());
-            }
-            let known = &mut self.out.effects.repositories;
-            if !known.contains(&id) {
-                known.push(id);
-            }
-        }
-    }
-
     /// Which shell constructs are admitted.
     pub(crate) const fn grammar(&self) -> Grammar {
         self.grammar
     }
-
-    /// `cd DIR`: later commands of this shell run there, or here still if it fails.
-    fn change_directory(&mut self, name: Span, args: &[Arg<'a>]) {
-        self.need_one(Condition::CleanEnvironment);
-        let mut operands = args.iter();
-        let mut target = operands.next();
-        if target.and_then(Arg::literal) == Some("--") {
-            target = operands.next();
-        }
-        let Some(target) = target else {
-            self.report(Code::PathOutside, name, "without an operand `cd` goes to the home directory", None);
-            return;
-        };
-        if let Some(extra) = operands.next() {
-            self.report(Code::TooManyOperands, extra.span, "`cd` takes one directory", None);
-            return;
-        }
-        let Some(path) = target.literal() else {
-            self.report(Code::PathUnknown, target.span, "which directory this is cannot be known", None);
-            return;
-        };
-        if path.starts_with('-') || path.is_empty() {
-            self.report(Code::LostTrack, target.span, "this form of `cd` is not followed", None);
-            return;
-        }
-        let path = path.to_string();
-        self.read_path(target);
-        self.enter(&path, target.span);
-    }
-
-    /// Moves to `path`, from wherever the command may be.
-    fn enter(&mut self, path: &str, span: Span) {
-        let mut moved = Places::NOWHERE;
-        let mut room = true;
-        for id in self.places.iter() {
-            let directory = join(self.out.effects.directory(id), path);
-            room &= self.intern(&normal(&directory)).is_some_and(|new| moved.add(new));
-        }
-        if !room {
-            self.report(Code::LostTrack, span, "changes directory more often than is followed", None);
-        }
-        self.places = moved;
-    }
-
-    /// The index of a directory in the effects.
-    fn intern(&mut self, directory: &str) -> Option<u16> {
-        let directories = &mut self.out.effects.directories;
-        if directories.is_empty() {
-            directories.push(String::new());
-        }
-        if let Some(at) = directories.iter().position(|known| known == directory) {
-            return u16::try_from(at).ok();
-        }
-        directories.push(directory.to_string());
-        u16::try_from(directories.len() - 1).ok().filter(|id| *id < 256)
-    }
-}
-
-/// Whether a pattern's path component may match `..`: it begins with a dot, which nothing but a dot matches, and what
-/// follows may be one character. Bash 5.2 no longer does this (`globskipdots`), older ones do.
-fn may_match_parent(component: &str) -> bool {
-    let Some(rest) = component.strip_prefix('.') else {
-        return false;
-    };
-    if !rest.contains(['*', '?', '[']) {
-        return false;
-    }
-    let mut single = 0;
-    let mut chars = rest.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '*' => {}
-            '.' | '?' => single += 1,
-            '[' => {
-                // The first character of a set may be the closing bracket itself.
-                chars.next();
-                if !chars.any(|c| c == ']') {
-                    return false;
-                }
-                single += 1;
-            }
-            _ => return false,
-        }
-    }
-    single <= 1
-}
-
-/// Lexical normal form of a directory, as the shell's own `cd` makes it: without `.` and with `..` cancelled.
-fn normal(path: &str) -> String {
-    let mut stack: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                if stack.last().is_some_and(|last| *last != "..") {
-                    stack.pop();
-                } else if !path.starts_with('/') {
-                    stack.push("..");
-                }
-            }
-            part => stack.push(part),
-        }
-    }
-    let joined = stack.join("/");
-    if path.starts_with('/') { ["/", &joined].concat() } else { joined }
-}
-
-/// The same text, borrowed from the command where it was.
-pub(crate) fn borrow<'a>(text: &Cow<'a, str>) -> Cow<'a, str> {
-    match text {
-        Cow::Borrowed(text) => Cow::Borrowed(text),
-        Cow::Owned(text) => Cow::Owned(text.clone()),
-    }
-}
-
-/// Whether an unquoted variable with this value stays one word of the same text.
-fn splits_into_itself(text: &str) -> bool {
-    !text.is_empty() && !text.contains([' ', '\t', '\n', '*', '?', '[', '\\'])
-}
-
-/// Whether a variable of this name means nothing to bash or to any program: lower-case names that are not among the
-/// few that do, and single capital letters. The executor's environment holds none of them, so an assignment does not
-/// change what a program inherits. Zsh, in which an agent may run what was judged here, ties some to `PATH` and its kind.
-fn is_harmless_name(name: &str) -> bool {
-    let lower = name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
-    let single = name.len() == 1 && name.bytes().all(|b| b.is_ascii_uppercase());
-    let special = matches!(name, "histchars" | "auto_resume" | "path" | "cdpath" | "fpath" | "module_path");
-    (lower || single) && !special && !name.ends_with("_proxy")
-}
-
-/// An assignment before a command that changes only how its output looks.
-fn is_harmless_assignment(assignment: &Assignment<'_>) -> bool {
-    let Some(value) = assignment.value.literal() else {
-        return false;
-    };
-    if assignment.append {
-        return false;
-    }
-    match assignment.name {
-        "LC_ALL" | "LANG" | "LC_CTYPE" | "LC_COLLATE" | "LC_MESSAGES" | "LC_NUMERIC" | "LC_TIME" => {
-            matches!(value, "C" | "POSIX" | "C.UTF-8" | "C.utf8" | "en_US.UTF-8" | "en_US.utf8")
-        }
-        "NO_COLOR" | "FORCE_COLOR" | "CLICOLOR" | "CLICOLOR_FORCE" | "CI" => {
-            matches!(value, "" | "0" | "1" | "2" | "3" | "true" | "false")
-        }
-        "TERM" => value == "dumb",
-        "COLUMNS" => !value.is_empty() && value.len() < 6 && value.bytes().all(|byte| byte.is_ascii_digit()),
-        "TZ" => is_zone(value),
-        "GIT_PAGER" | "PAGER" => value == "cat",
-        "GIT_OPTIONAL_LOCKS" | "GIT_TERMINAL_PROMPT" => value == "0",
-        _ => false,
-    }
-}
-
-/// A time zone of the system's own database. With a colon or a slash in front it would be any file.
-fn is_zone(value: &str) -> bool {
-    value.split('/').all(|part| {
-        part.starts_with(|c: char| c.is_ascii_alphabetic())
-            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+'))
-    })
-}
-
-/// Whether it only sets variables, and cannot fail.
-fn is_assignment_item(item: &cmdgate_lexer::ListItem<'_>) -> bool {
-    let fixed = |assignment: &Assignment<'_>| {
-        assignment.value.parts().iter().all(|part| !matches!(part, Part::Substitution { .. }))
-    };
-    matches!(item.pipeline.stages.as_slice(),
-        [Command::Simple(segment)] if segment.words.is_empty() && segment.redirects.is_empty()
-            && !item.pipeline.negated && segment.assignments.iter().all(fixed))
 }
 
 /// Whether a `while` or `until` loop with this condition never runs its body.
@@ -1102,22 +580,5 @@ fn never_repeats(condition: &List<'_>, until: bool) -> bool {
             _ => false,
         },
         _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::may_match_parent;
-
-    #[test]
-    fn what_may_match_the_parent_directory() {
-        // contract: S9
-        for may in [".*", ".?", ".[.]", ".[a.]", ".[!a]", ".[]a.]", "..*", ".*.", ".**"] {
-            assert!(may_match_parent(may), "{may}");
-        }
-        for never in [".", "..", "*", "?.", "[.].", "[id]", ".e*", ".*rc", ".??", ".?.", "...*", ".[a", "a.*"]
-        {
-            assert!(!may_match_parent(never), "{never}");
-        }
     }
 }
