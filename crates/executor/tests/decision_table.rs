@@ -66,7 +66,7 @@ impl FsView for Files {
 
 const TMP: &str = "/private/var/folders/x/cmdgate-1";
 const HOME: &str = "/Users/me";
-const ROOT: &str = "/Users/me/work";
+const ROOT: &str = "/Users/me/project";
 
 fn machine() -> Files {
     Files::new(&[
@@ -76,15 +76,15 @@ fn machine() -> Files {
         "/Users/me/.netrc",
         "/Users/me/.gitconfig",
         "/Users/me/other/file",
-        "/Users/me/work/src/main.rs",
-        "/Users/me/work/.git/HEAD",
-        "/Users/me/work/.git/config",
-        "/Users/me/work/.git/hooks/",
-        "/Users/me/work/.git/objects/",
-        "/Users/me/work/.env",
-        "/Users/me/work/.vscode/tasks.json",
-        "/Users/me/work/secret.txt",
-        "/Users/me/work/vendor/lib/.git/config",
+        "/Users/me/project/src/main.rs",
+        "/Users/me/project/.git/HEAD",
+        "/Users/me/project/.git/config",
+        "/Users/me/project/.git/hooks/",
+        "/Users/me/project/.git/objects/",
+        "/Users/me/project/.env",
+        "/Users/me/project/.vscode/tasks.json",
+        "/Users/me/project/secret.txt",
+        "/Users/me/project/vendor/lib/.git/config",
         "/Users/me/extra/file",
         "/Users/me/extra/.envrc",
         "/Volumes/stick/file",
@@ -144,16 +144,16 @@ fn read_only() {
         &Sandbox::read_only(),
         ROOT,
         &[
-            (R, "/Users/me/work/src/main.rs", true),
+            (R, "/Users/me/project/src/main.rs", true),
             (R, "/Users/me/other/file", true),
             (R, "/usr/bin/bash", true),
             (R, "/Users/me/.ssh/id", false),
             (R, "/Users/me/.ssh", false),
             (R, "/Users/me/.netrc", false),
             (W, "/Users/me/.ssh/id", false),
-            (W, "/Users/me/work/src/main.rs", false),
-            (W, "/Users/me/work/new", false),
-            (W, "/Users/me/work/.git/index", false),
+            (W, "/Users/me/project/src/main.rs", false),
+            (W, "/Users/me/project/new", false),
+            (W, "/Users/me/project/.git/index", false),
             (W, "/Users/me/other/file", false),
             (W, "/usr/bin/bash", false),
         ],
@@ -168,32 +168,32 @@ fn workspace_write() {
         &sandbox,
         ROOT,
         &[
-            (W, "/Users/me/work/src/main.rs", true),
-            (W, "/Users/me/work/new/file", true),
-            (W, "/Users/me/work", true),
-            (W, "/Users/me/workshop", false),
+            (W, "/Users/me/project/src/main.rs", true),
+            (W, "/Users/me/project/new/file", true),
+            (W, "/Users/me/project", true),
+            (W, "/Users/me/projectshop", false),
             (W, "/Users/me/extra/file", true),
             (W, "/Users/me/other/file", false),
             (W, "/Users/me/.gitconfig", false),
             (W, "/etc/hosts", false),
-            (W, "/Users/me/work/.git/objects/ab/cd", true),
-            (W, "/Users/me/work/.git/index.lock", true),
-            (W, "/Users/me/work/.git/hooks", false),
-            (W, "/Users/me/work/.git/hooks/pre-commit", false),
-            (W, "/Users/me/work/.git/config", false),
-            (W, "/Users/me/work/.git/config.worktree", false),
-            (W, "/Users/me/work/.git/commondir", false),
-            (W, "/Users/me/work/vendor/lib/.git/config", false),
-            (W, "/Users/me/work/.env", false),
-            (W, "/Users/me/work/.env.production", false),
-            (W, "/Users/me/work/.envrc", false),
-            (W, "/Users/me/work/.claude/settings.json", false),
-            (W, "/Users/me/work/.vscode/tasks.json", false),
-            (W, "/Users/me/work/.mcp.json", false),
-            (W, "/Users/me/work/environment", true),
+            (W, "/Users/me/project/.git/objects/ab/cd", true),
+            (W, "/Users/me/project/.git/index.lock", true),
+            (W, "/Users/me/project/.git/hooks", false),
+            (W, "/Users/me/project/.git/hooks/pre-commit", false),
+            (W, "/Users/me/project/.git/config", false),
+            (W, "/Users/me/project/.git/config.worktree", false),
+            (W, "/Users/me/project/.git/commondir", false),
+            (W, "/Users/me/project/vendor/lib/.git/config", false),
+            (W, "/Users/me/project/.env", false),
+            (W, "/Users/me/project/.env.production", false),
+            (W, "/Users/me/project/.envrc", false),
+            (W, "/Users/me/project/.claude/settings.json", false),
+            (W, "/Users/me/project/.vscode/tasks.json", false),
+            (W, "/Users/me/project/.mcp.json", false),
+            (W, "/Users/me/project/environment", true),
             (W, "/Users/me/extra/.envrc", false),
             (W, "/Users/me/extra/.codex", false),
-            (R, "/Users/me/work/.git/config", true),
+            (R, "/Users/me/project/.git/config", true),
             (R, "/Users/me/.ssh/id", false),
         ],
     );
@@ -242,7 +242,7 @@ fn choices_about_git_and_the_lists() {
     both(
         &read_only_git,
         ROOT,
-        &[(W, "/Users/me/work/.git/objects/x", false), (W, "/Users/me/work/src", true)],
+        &[(W, "/Users/me/project/.git/objects/x", false), (W, "/Users/me/project/src", true)],
     );
     let open = Sandbox {
         git: GitAccess::Open,
@@ -254,12 +254,12 @@ fn choices_about_git_and_the_lists() {
         &open,
         ROOT,
         &[
-            (W, "/Users/me/work/.git/hooks/x", true),
-            (W, "/Users/me/work/.envrc", true),
-            (W, "/Users/me/work/secret.txt", false),
-            (R, "/Users/me/work/secret.txt", true),
-            (R, "/Users/me/work/src/main.rs", false),
-            (W, "/Users/me/work/src/main.rs", false),
+            (W, "/Users/me/project/.git/hooks/x", true),
+            (W, "/Users/me/project/.envrc", true),
+            (W, "/Users/me/project/secret.txt", false),
+            (R, "/Users/me/project/secret.txt", true),
+            (R, "/Users/me/project/src/main.rs", false),
+            (W, "/Users/me/project/src/main.rs", false),
             (R, "/Users/me/.ssh/id", true),
         ],
     );
@@ -279,7 +279,7 @@ fn only_the_project_and_the_system() {
             &sandbox,
             ROOT,
             &[
-                (R, "/Users/me/work/src/main.rs", true),
+                (R, "/Users/me/project/src/main.rs", true),
                 (R, "/usr/bin/bash", true),
                 (R, "/Users/me/extra/file", true),
                 (W, "/Users/me/extra/file", false),
@@ -288,8 +288,8 @@ fn only_the_project_and_the_system() {
                 (R, "/Users/me/.gitconfig", false),
                 (R, "/Volumes/stick/file", false),
                 (W, "/Volumes/stick/file", false),
-                (W, "/Users/me/work/new", write),
-                (W, "/Users/me/work/.envrc", false),
+                (W, "/Users/me/project/new", write),
+                (W, "/Users/me/project/.envrc", false),
             ],
         );
     }
@@ -303,20 +303,20 @@ fn names_cannot_be_moved_or_respelled_away() {
     let denied = |operation: &str, path: &str| !evaluator.allows(operation, Path::new(path));
     for pinned in [
         ROOT,
-        "/Users/me/work/.git",
-        "/Users/me/work/vendor",
-        "/Users/me/work/vendor/lib",
-        "/Users/me/work/vendor/lib/.git",
+        "/Users/me/project/.git",
+        "/Users/me/project/vendor",
+        "/Users/me/project/vendor/lib",
+        "/Users/me/project/vendor/lib/.git",
         TMP,
     ] {
         assert!(denied("file-write-unlink", pinned), "{pinned}");
     }
-    assert!(!denied("file-write-unlink", "/Users/me/work/src"));
+    assert!(!denied("file-write-unlink", "/Users/me/project/src"));
     for respelled in [
-        "/Users/me/work/.ENV",
-        "/Users/me/work/.Claude/x",
-        "/Users/me/work/.git/Config",
-        "/Users/me/work/.ENV.x",
+        "/Users/me/project/.ENV",
+        "/Users/me/project/.Claude/x",
+        "/Users/me/project/.git/Config",
+        "/Users/me/project/.ENV.x",
     ] {
         assert!(denied("file-write-create", respelled), "{respelled}");
     }
@@ -346,14 +346,14 @@ fn sandboxes() -> impl Strategy<Value = Sandbox> {
     let reads = prop::sample::select(vec![Reads::Everything, Reads::ProjectAndSystem]);
     let git = prop::sample::select(vec![GitAccess::Guarded, GitAccess::ReadOnly, GitAccess::Open]);
     let places =
-        vec!["/Users/me/extra", "/Users/me", "/Users/me/work/src", "/Users/me/other", "/Volumes/stick"];
+        vec!["/Users/me/extra", "/Users/me", "/Users/me/project/src", "/Users/me/other", "/Volumes/stick"];
     let roots = prop::collection::vec(prop::sample::select(places.clone()), 0..3);
     let hidden = prop::collection::vec(
         prop::sample::select(vec![
             "src",
             "~/other",
             "/Users/me",
-            "/Users/me/work/.git",
+            "/Users/me/project/.git",
             "~/.ssh",
             "/Volumes",
             "*.txt",
@@ -412,9 +412,9 @@ fn paths() -> impl Strategy<Value = String> {
     let start = prop::sample::select(vec![
         "",
         "/Users/me",
-        "/Users/me/work",
-        "/Users/me/work/.git",
-        "/Users/me/work/vendor/lib",
+        "/Users/me/project",
+        "/Users/me/project/.git",
+        "/Users/me/project/vendor/lib",
     ]);
     (start, prop::collection::vec(names, 1..4))
         .prop_map(|(start, names)| format!("{start}/{}", names.join("/")))
