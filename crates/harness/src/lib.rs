@@ -14,6 +14,7 @@ pub mod import;
 pub mod init;
 pub mod install;
 pub mod io_harness;
+mod jsonc;
 pub mod learn;
 pub mod mcp;
 pub mod present;

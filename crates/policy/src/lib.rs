@@ -55,7 +55,7 @@ pub use error::{Location, PolicyError, PolicyErrorKind, PolicyErrors};
 pub use file::{ExampleResult, PolicyFile};
 pub use instant::{Timestamp, TimestampError};
 pub use layer::Layer;
-pub use lint::{Lint, LintCode, Severity, lint, lint_at};
+pub use lint::{Lint, LintCode, Severity, lint, lint_at, runs_anything};
 pub use pattern::{MAX_PATTERN_BYTES, Pattern, PatternError, escape};
 pub use policy::Policy;
 pub use profile::Profile;

@@ -210,6 +210,17 @@ const RUNS_ANYTHING: &[(&str, &[&str])] = &[
     ("a program that becomes another user", &["sudo", "doas", "su", "pkexec", "runuser"]),
 ];
 
+/// Whether a program is known to run whatever its arguments say: a shell, an interpreter, a program that starts others, or
+/// one that becomes another user. A rule that allows it with any arguments allows everything.
+///
+/// ```
+/// assert!(cmdgate_policy::runs_anything("bash"));
+/// assert!(!cmdgate_policy::runs_anything("ls"));
+/// ```
+pub fn runs_anything(program: &str) -> bool {
+    RUNS_ANYTHING.iter().any(|(_, programs)| programs.contains(&program))
+}
+
 /// What is doubtful about a policy, in the order of its layers and rules.
 ///
 /// ```

@@ -5,7 +5,9 @@
 //! nowhere else.
 
 use crate::gate::{Decision, Source};
-use cmdgate_policy::{Act, Effect, Pattern, Policy, PolicyFile, Rule, Severity, Timestamp, escape, lint_at};
+use cmdgate_policy::{
+    Act, Effect, Pattern, Policy, PolicyFile, Rule, Severity, Timestamp, escape, lint_at, runs_anything,
+};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -61,71 +63,22 @@ pub enum RememberError {
     NoDirectory,
 }
 
-/// Programs that run what their arguments or a file say, or make others do so. A rule for them says nothing.
+/// Programs that run what a file or their surroundings say, or make others do so, besides those that
+/// [`runs_anything`] knows. A rule for them says nothing.
 const RUNNERS: &[&str] = &[
-    "sh",
-    "bash",
-    "dash",
-    "zsh",
-    "fish",
-    "ksh",
     "ash",
-    "busybox",
-    "pwsh",
     "powershell",
-    "python",
     "pypy",
-    "perl",
-    "ruby",
-    "node",
     "nodejs",
-    "deno",
-    "bun",
-    "php",
-    "lua",
     "luajit",
-    "tclsh",
-    "awk",
-    "gawk",
     "mawk",
     "nawk",
-    "osascript",
-    "env",
-    "xargs",
-    "nohup",
-    "timeout",
-    "nice",
-    "ionice",
-    "setsid",
-    "stdbuf",
-    "time",
-    "watch",
-    "parallel",
-    "command",
     "builtin",
-    "eval",
-    "exec",
     "source",
     ".",
-    "npx",
-    "uvx",
     "pipx",
-    "ssh",
-    "docker",
-    "podman",
     "kubectl",
-    "chroot",
-    "unshare",
-    "nsenter",
-    "systemd-run",
-    "strace",
     "ltrace",
-    "gdb",
-    "sudo",
-    "doas",
-    "su",
-    "pkexec",
-    "runuser",
     "flock",
     "script",
     "expect",
@@ -147,7 +100,7 @@ const RUNNERS: &[&str] = &[
 pub fn is_runner(program: &str) -> bool {
     let name = program.rsplit('/').next().unwrap_or(program);
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-    RUNNERS.contains(&name) || RUNNERS.contains(&bare)
+    [name, bare].into_iter().any(|name| RUNNERS.contains(&name) || runs_anything(name))
 }
 
 /// The rule that "always" would write for what was asked about, when there can be one: the program with its subcommand

@@ -6,7 +6,7 @@
 
 use super::json::Document;
 use super::text::Wild;
-use super::{Carried, Draft, ImportError, Place, SourceFile, WRAPPERS, command_rule, path};
+use super::{Draft, ImportError, Place, SourceFile, WRAPPERS, path};
 use cmdgate_policy::{Act, Effect};
 use jsonc_parser::ast::Value;
 
@@ -183,43 +183,14 @@ fn command(
         if text.is_empty() || text == ":*" || text != "*" && text.trim_end_matches(":*").contains('*') {
             return draft.leave(place, "what it matches beyond a plain beginning is not documented");
         }
-        let made = wild.for_allowing().and_then(|translated| {
-            translated
-                .patterns
-                .iter()
-                .map(|pattern| command_rule(effect, pattern))
-                .collect::<Result<Vec<_>, _>>()
-        });
-        return match made {
-            Ok(rules) => draft.carry(place, Carried::Exactly, "", rules),
-            Err(why) => draft.leave(place, &why),
-        };
+        return draft.allow(&wild, place);
     }
     let wild = if text.trim_end_matches(":*").contains('*') {
         Wild { bound: true, ..Wild::parse(text.trim_end_matches(":*"), '*', None) }
     } else {
         wild
     };
-    let translated = wild.for_tightening();
-    let rules: Vec<_> =
-        translated.patterns.iter().filter_map(|pattern| command_rule(effect, pattern).ok()).collect();
-    if rules.len() != translated.patterns.len() {
-        let rules = command_rule(effect, "*").into_iter().collect();
-        return draft.carry(
-            place,
-            Carried::Stricter,
-            "its text is too long: it holds for every command",
-            rules,
-        );
-    }
-    if translated.exact && (text == "*" || text.ends_with(":*")) {
-        draft.carry(place, Carried::Exactly, "", rules)
-    } else {
-        draft.carry(
-            place,
-            Carried::Stricter,
-            "it holds whatever follows, and what the shell reads stands for anything",
-            rules,
-        )
-    }
+    let is_exact = text == "*" || text.ends_with(":*");
+    let why = "it holds whatever follows, and what the shell reads stands for anything";
+    draft.tighten(effect, &wild, place, is_exact, why)
 }

@@ -62,7 +62,7 @@ fn beginning(text: &str, place: &Place<'_>, draft: &mut Draft) -> Result<(), Imp
     if text.contains(['*', ':']) {
         return draft.leave(place, UNKNOWN);
     }
-    allow(&Wild::prefix(text), place, draft)
+    draft.allow(&Wild::prefix(text), place)
 }
 
 fn token(
@@ -84,29 +84,13 @@ fn token(
             draft.carry(place, Carried::Exactly, "", command_rule(effect, "*").into_iter().collect())
         }
         ("Shell", Effect::Allow) if inside.contains(['*', '?', ':', ' ']) => draft.leave(place, UNKNOWN),
-        ("Shell", Effect::Allow) => allow(&Wild::prefix(inside), place, draft),
+        ("Shell", Effect::Allow) => draft.allow(&Wild::prefix(inside), place),
         ("Shell", Effect::Ask | Effect::Deny) => {
             // `npm:install*`: of the arguments that it names, nothing is known.
             let name = inside.split(':').next().unwrap_or(inside);
             let wild =
                 Wild { bound: true, ..Wild::parse(if everything { "*" } else { name }, '*', Some('?')) };
-            let translated = wild.for_tightening();
-            let rules: Vec<_> =
-                translated.patterns.iter().filter_map(|pattern| command_rule(effect, pattern).ok()).collect();
-            if rules.len() != translated.patterns.len() {
-                let rules = command_rule(effect, "*").into_iter().collect();
-                return draft.carry(
-                    place,
-                    Carried::Stricter,
-                    "its text is too long: it holds for every command",
-                    rules,
-                );
-            }
-            if translated.exact && name == inside {
-                draft.carry(place, Carried::Exactly, "", rules)
-            } else {
-                draft.carry(place, Carried::Stricter, "it holds whatever the arguments are", rules)
-            }
+            draft.tighten(effect, &wild, place, name == inside, "it holds whatever the arguments are")
         }
         ("Read", _) => path::carry(Some(inside).filter(|_| !everything), Act::Read, effect, place, draft),
         ("Write", _) => {
@@ -115,19 +99,5 @@ fn token(
         }
         ("", _) => wrong(),
         _ => draft.leave(place, "it is about another tool than commands and files"),
-    }
-}
-
-fn allow(wild: &Wild, place: &Place<'_>, draft: &mut Draft) -> Result<(), ImportError> {
-    let made = wild.for_allowing().and_then(|translated| {
-        translated
-            .patterns
-            .iter()
-            .map(|pattern| command_rule(Effect::Allow, pattern))
-            .collect::<Result<Vec<_>, _>>()
-    });
-    match made {
-        Ok(rules) => draft.carry(place, Carried::Exactly, "", rules),
-        Err(why) => draft.leave(place, &why),
     }
 }

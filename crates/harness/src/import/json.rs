@@ -1,9 +1,10 @@
 //! JSON with comments, read with the place of every value.
 
 use super::{ImportError, SourceFile};
+use crate::jsonc::WITH_COMMENTS;
 use jsonc_parser::ast::{Object, ObjectProp, StringLit, Value};
 use jsonc_parser::common::Ranged;
-use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
+use jsonc_parser::{CollectOptions, CommentCollectionStrategy, parse_to_ast};
 
 /// A file that was read.
 pub(super) struct Document<'f> {
@@ -18,19 +19,7 @@ impl<'f> Document<'f> {
         let newlines = file.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         let document = Self { file, starts: std::iter::once(0).chain(newlines).collect() };
         let collect = CollectOptions { comments: CommentCollectionStrategy::Off, tokens: false };
-        let options = ParseOptions {
-            allow_comments: true,
-            allow_trailing_commas: true,
-            allow_loose_object_property_names: false,
-            allow_missing_commas: false,
-            allow_single_quoted_strings: false,
-            allow_hexadecimal_numbers: false,
-            allow_unary_plus_numbers: false,
-            allow_bare_decimal_point_numbers: false,
-            allow_non_finite_numbers: false,
-            allow_extended_string_escapes: false,
-        };
-        let parsed = parse_to_ast(&file.text, &collect, &options)
+        let parsed = parse_to_ast(&file.text, &collect, &WITH_COMMENTS)
             .map_err(|error| ImportError::new(file, error.line_display(), error.kind().to_string()))?;
         match parsed.value {
             Some(Value::Object(object)) => Ok((document, object)),

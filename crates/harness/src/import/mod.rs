@@ -21,6 +21,7 @@ mod text;
 use cmdgate_policy::{Act, Defaults, Effect, Layer, Pattern, Policy, PolicyErrors, Rule};
 use std::collections::HashSet;
 use std::fmt;
+use text::Wild;
 
 /// A source file larger than this, in bytes, is refused: people write rules by hand.
 pub const LARGEST_FILE: u64 = 4 * 1024 * 1024;
@@ -288,6 +289,43 @@ impl Draft {
             became,
         });
         Ok(())
+    }
+
+    /// An allow for commands: carried over exactly, or not at all.
+    fn allow(&mut self, wild: &Wild, place: &Place<'_>) -> Result<(), ImportError> {
+        let made = wild.for_allowing().and_then(|translated| {
+            let rules = translated.patterns.iter().map(|pattern| command_rule(Effect::Allow, pattern));
+            rules.collect::<Result<Vec<_>, _>>()
+        });
+        match made {
+            Ok(rules) => self.carry(place, Carried::Exactly, "", rules),
+            Err(why) => self.leave(place, &why),
+        }
+    }
+
+    /// A deny or ask for commands. `stricter` says why it holds for more than the source's rule, where it does for other
+    /// reasons than its wildcards.
+    fn tighten(
+        &mut self,
+        effect: Effect,
+        wild: &Wild,
+        place: &Place<'_>,
+        is_exact: bool,
+        stricter: &str,
+    ) -> Result<(), ImportError> {
+        let translated = wild.for_tightening();
+        let rules: Vec<_> =
+            translated.patterns.iter().filter_map(|pattern| command_rule(effect, pattern).ok()).collect();
+        if rules.len() != translated.patterns.len() {
+            let rules = command_rule(effect, "*").into_iter().collect();
+            let why = "its text is too long: it holds for every command";
+            return self.carry(place, Carried::Stricter, why, rules);
+        }
+        if translated.exact && is_exact {
+            self.carry(place, Carried::Exactly, "", rules)
+        } else {
+            self.carry(place, Carried::Stricter, stricter, rules)
+        }
     }
 
     /// A rule that is left out.

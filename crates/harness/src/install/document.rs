@@ -1,7 +1,8 @@
 //! The agents' settings: JSON in which comments and trailing commas are allowed, or TOML.
 
+use crate::jsonc::WITH_COMMENTS;
 use jsonc_parser::cst::CstRootNode;
-use jsonc_parser::{CollectOptions, ParseOptions, ParseResult};
+use jsonc_parser::{CollectOptions, ParseResult};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -61,31 +62,17 @@ pub(super) fn value(path: &Path, text: &str) -> Result<Value, Trouble> {
     Ok(root.to_serde_value().unwrap_or(Value::Null))
 }
 
-/// JSON as agents read it: with comments and trailing commas, and nothing else.
-const READ: ParseOptions = ParseOptions {
-    allow_comments: true,
-    allow_trailing_commas: true,
-    allow_loose_object_property_names: false,
-    allow_missing_commas: false,
-    allow_single_quoted_strings: false,
-    allow_hexadecimal_numbers: false,
-    allow_unary_plus_numbers: false,
-    allow_bare_decimal_point_numbers: false,
-    allow_non_finite_numbers: false,
-    allow_extended_string_escapes: false,
-};
-
 /// The text as a tree that can be changed.
 pub(super) fn parse(path: &Path, text: &str) -> Result<CstRootNode, Trouble> {
     shallow(path, text)?;
-    CstRootNode::parse(text, &READ).map_err(|error| Trouble::new(path, &error))
+    CstRootNode::parse(text, &WITH_COMMENTS).map_err(|error| Trouble::new(path, &error))
 }
 
 /// The text as a tree that knows where everything stands.
 pub(super) fn tree<'t>(path: &Path, text: &'t str) -> Result<ParseResult<'t>, Trouble> {
     shallow(path, text)?;
     let tokens = CollectOptions { tokens: true, ..CollectOptions::default() };
-    jsonc_parser::parse_to_ast(text, &tokens, &READ).map_err(|error| Trouble::new(path, &error))
+    jsonc_parser::parse_to_ast(text, &tokens, &WITH_COMMENTS).map_err(|error| Trouble::new(path, &error))
 }
 
 fn shallow(path: &Path, text: &str) -> Result<(), Trouble> {
