@@ -379,6 +379,44 @@ fn a_code_allows_one_run() {
     assert_eq!(project.harness(["log", "verify"]).code, 0);
 }
 
+// contract: P12
+#[test]
+fn a_code_is_for_the_agent_that_asked_and_shows_what_it_allows() {
+    let project = Project::new();
+    let row = |agent| *RECORDED.iter().find(|row| row.0 == agent).unwrap();
+    let (cursor, opencode) = (row(Agent::Cursor), row(Agent::Opencode));
+    // What would be a clean `ls` on a terminal that takes it by its word.
+    let command = "npm test #\u{1b}[2K\u{1b}[1Gls";
+    let sent = payload(&project, opencode, command).to_string();
+    let refused = send(&project, Agent::Opencode, &[], sent.as_bytes());
+    let (_, rest) = refused.stdout.split_once("harness allow-once ").unwrap();
+    let yes = project.harness(["allow-once", "--yes", rest.split('`').next().unwrap()]);
+    assert!(yes.code == 0 && !yes.stdout.contains('\u{1b}') && yes.stdout.contains("npm test #"), "{yes:?}");
+    let others = payload(&project, cursor, command).to_string();
+    let refused = send(&project, Agent::Cursor, &[], others.as_bytes());
+    assert!(refused.stdout.contains("\"deny\""), "{refused:?}");
+    let contained = send(&project, Agent::Opencode, &["--contain"], sent.as_bytes());
+    assert!(!contained.stdout.contains(command), "as it is, outside the sandbox: {contained:?}");
+    let taken = send(&project, Agent::Opencode, &[], sent.as_bytes());
+    assert!(taken.stdout.contains("\"allow\":true"), "{taken:?}");
+}
+
+// contract: P12
+#[test]
+fn what_is_not_bash_is_recorded_and_a_deny_holds_for_it() {
+    let project = Project::new();
+    let rule = "[[rule]]\nact = \"exec\"\neffect = \"deny\"\npattern = \"shutdown\"\n";
+    project.write_beside("config/cmdgate/policy.toml", rule);
+    for (command, expected) in [("Get-ChildItem", "ask"), ("shutdown now", "deny")] {
+        let mut powershell = payload(&project, RECORDED[0], command);
+        powershell["tool_name"] = json!("PowerShell");
+        let ran = send(&project, Agent::ClaudeCode, &[], powershell.to_string().as_bytes());
+        assert_eq!(effect(Agent::ClaudeCode, "PreToolUse", &ran), expected, "{ran:?}");
+        let log = project.harness(["log", "--json"]).json();
+        assert_eq!(log["steps"].as_array().unwrap().last().unwrap()["effect"], expected, "{log}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_yes_that_cannot_be_recorded_allows_nothing() {

@@ -335,6 +335,22 @@ impl Gate {
         }
     }
 
+    /// The decision about a text in a language that is not bash: a rule that denies what it seems to run holds, nothing
+    /// else allows it, and a person is asked where somebody can be.
+    pub(crate) fn not_understood(&self, request: &Request, why: &str, nobody_can_be_asked: bool) -> Decision {
+        let decision = self.decide(request);
+        if decision.effect == Effect::Deny && decision.source == Source::Rule {
+            return decision;
+        }
+        let mut own = if nobody_can_be_asked {
+            Decision::deny(Source::Policy, DecisionCode::PermissionDenied, why)
+        } else {
+            Decision::new(Effect::Ask, Source::Policy, Some(DecisionCode::ApprovalRequired), why)
+        };
+        own.workdir = decision.workdir;
+        own
+    }
+
     /// Decides a request.
     pub fn decide(&self, request: &Request) -> Decision {
         if let Some(refused) = refuse_malformed(&request.action) {

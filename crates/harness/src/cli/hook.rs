@@ -6,6 +6,7 @@ use crate::exit::Exit;
 use crate::gate::{Decision, Request};
 use crate::hook::code::{Codes, Entry, Recorded};
 use crate::hook::{self, Agent, Asked, Asks, Containment, LONGEST_PAYLOAD, Payload, Reply, Verdict};
+use crate::present::printable;
 use crate::session::RecordId;
 use crate::session::Recorder as _;
 use crate::store::{RunRecorder, Store};
@@ -146,9 +147,14 @@ fn decided(args: &HookArgs, asked: &Asked) -> Result<Verdict, String> {
         super::run::open_store(args.trace.as_ref()).map_err(|_| "the trace cannot be used".to_owned())?;
     let (recorder, records) = record(args, &store, &session, asked, &decisions)?;
     let texts = hook::texts(asked);
-    let run = Run { containment: &containment, decisions: &decisions };
+    let run = Run {
+        containment: &containment,
+        sandbox: session.gate().mode().as_str(),
+        decisions: &decisions,
+        asker: asker(args),
+    };
     let asks = matches!(verdict, Verdict::Ask { .. } | Verdict::AskRewrite { .. });
-    if asks && let Some(permission) = take_permission(&cwd, &texts) {
+    if asks && let Some(permission) = take_permission(&run.asker, &directory_of(asked), &texts) {
         let reason = "allowed once by its code".to_owned();
         record_permission(&recorder, &records, &decisions, &permission)?;
         return match verdict {
@@ -187,6 +193,10 @@ fn record_permission(
 /// What a contained run is told.
 struct Run<'a> {
     containment: &'a Containment,
+    /// The mode of its sandbox.
+    sandbox: &'static str,
+    /// For whom a code is.
+    asker: String,
     decisions: &'a [(Request, Decision)],
 }
 
@@ -197,7 +207,7 @@ impl Run<'_> {
         let mut codes = Codes::open(&UserDirs::from_environment()).map_err(|error| error.to_string())?;
         for (request, decision) in self.decisions {
             codes
-                .permit_run(permit, &decision.workdir, &request.action)
+                .permit_run(permit, self.sandbox, &decision.workdir, &request.action)
                 .map_err(|error| error.to_string())?;
         }
         Ok(())
@@ -234,9 +244,10 @@ fn unasked(
             return verdict;
         }
     };
-    let cwd = asked.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+    // Without a decision there is nothing that a yes could lift.
+    let Some(run) = run else { return Verdict::Deny { reason } };
     let code = Codes::open(&UserDirs::from_environment())
-        .and_then(|mut codes| codes.ask(&cwd, &hook::texts(asked), recorded));
+        .and_then(|mut codes| codes.ask(&run.asker, &directory_of(asked), &hook::texts(asked), recorded));
     match code {
         Ok(code) => Verdict::Deny {
             reason: format!(
@@ -248,14 +259,25 @@ fn unasked(
 }
 
 /// What a person has allowed once, if it is exactly this; uses that up.
-fn take_permission(cwd: &Path, texts: &[String]) -> Option<Entry> {
-    match Codes::open(&UserDirs::from_environment()).and_then(|mut codes| codes.take(cwd, texts)) {
+fn take_permission(asker: &str, cwd: &Path, texts: &[String]) -> Option<Entry> {
+    match Codes::open(&UserDirs::from_environment()).and_then(|mut codes| codes.take(asker, cwd, texts)) {
         Ok(taken) => taken,
         Err(error) => {
             anstream::eprintln!("cmdgate: {error}");
             None
         }
     }
+}
+
+/// For whom a code is: a yes to a command in the sandbox is none to the same command outside.
+fn asker(args: &HookArgs) -> String {
+    format!("{} {}", args.agent.name(), if args.contain { "contained" } else { "as it is" })
+}
+
+/// The real directory: a symlink may lead elsewhere when the answer comes.
+fn directory_of(asked: &Asked) -> PathBuf {
+    let named = asked.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+    std::fs::canonicalize(&named).unwrap_or(named)
 }
 
 fn containment(args: &HookArgs) -> Result<Containment, String> {
@@ -308,11 +330,15 @@ pub(crate) fn allow_once(args: &AllowOnceArgs) -> Exit {
 
 fn allow(args: &AllowOnceArgs) -> Result<Exit, Exit> {
     let failed = |error| super::fail(Exit::Failed, error);
-    let mut codes = Codes::open(&UserDirs::from_environment()).map_err(failed)?;
-    let Some(entry) = codes.find(&args.code).cloned() else {
-        return Err(super::fail(Exit::Unwell, crate::hook::code::CodeError::Unknown(args.code.clone())));
+    let find = || {
+        let codes = Codes::open(&UserDirs::from_environment()).map_err(failed)?;
+        let unknown = || crate::hook::code::CodeError::Unknown(args.code.clone());
+        let entry = codes.find(&args.code).cloned();
+        Ok((entry.ok_or_else(|| super::fail(Exit::Unwell, unknown()))?, codes))
     };
-    anstream::println!("In {}:\n{}", entry.cwd.display(), entry.shown);
+    // The file of codes is free while the person thinks: agents ask meanwhile.
+    let entry = find()?.0;
+    anstream::println!("In {}:\n{}", printable(&entry.cwd.to_string_lossy()), printable(&entry.shown));
     // The answer is recorded before it counts: one that cannot be recorded allows nothing.
     let record = |yes: bool| {
         let store = super::run::open_store(entry.recorded.trace.as_ref())?;
@@ -332,6 +358,10 @@ fn allow(args: &AllowOnceArgs) -> Result<Exit, Exit> {
             anstream::println!("Not allowed.");
             return Ok(Exit::Unwell);
         }
+    }
+    let (still, mut codes) = find()?;
+    if still != entry {
+        return Err(super::fail(Exit::Unwell, "it was asked again meanwhile; say allow-once again"));
     }
     record(true)?;
     codes.allow(&args.code).map_err(failed)?;

@@ -184,7 +184,7 @@ fn perform(args: &Common, timeout: Option<u64>, mut tasks: Vec<Task>, keep_going
     // Contract P7, S17: the person at the terminal is asked; where there is none, the question is kept.
     let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
     if let Some(permit) = &args.answered {
-        let approver = Answered { permit: permit.clone() };
+        let approver = Answered { permit: permit.clone(), sandbox: session.gate().mode().as_str() };
         perform_by(&session, &recorder, tasks, &way, &approver)
     } else if terminal && !args.json {
         let gate = session.gate();

@@ -1,7 +1,7 @@
 //! One-time codes, for agents that have no answer for an ask.
 //!
-//! The agent is refused with a code. A person who says `harness allow-once CODE` allows exactly these commands, in exactly
-//! this directory, once, within a day.
+//! The agent is refused with a code. A person who says `harness allow-once CODE` allows exactly these commands, asked by this
+//! agent with or without containment, in exactly this directory, once, within a day.
 
 use crate::approve::{Answer, AnswerFuture, Approver, Question};
 use crate::config::UserDirs;
@@ -24,7 +24,7 @@ const MOST: usize = 200;
 pub struct Entry {
     /// The code.
     pub code: String,
-    /// SHA-256 of directory and commands.
+    /// SHA-256 of who asked (or, for a contained run, its sandbox), directory and commands.
     pub digest: String,
     /// The commands, for a person.
     pub shown: String,
@@ -112,8 +112,14 @@ impl Codes {
     /// # Errors
     ///
     /// When it cannot be written.
-    pub fn ask(&mut self, cwd: &Path, commands: &[String], recorded: Recorded) -> Result<String, CodeError> {
-        let digest = digest(cwd, commands);
+    pub fn ask(
+        &mut self,
+        asker: &str,
+        cwd: &Path,
+        commands: &[String],
+        recorded: Recorded,
+    ) -> Result<String, CodeError> {
+        let digest = digest(asker, cwd, commands);
         let known = self.entries.iter_mut().find(|entry| entry.digest == digest && !entry.allowed);
         if let Some(known) = known {
             // A yes answers the newest of the same questions.
@@ -148,10 +154,16 @@ impl Codes {
     /// # Errors
     ///
     /// When it cannot be written.
-    pub fn permit_run(&mut self, permit: &str, cwd: &Path, action: &Action) -> Result<(), CodeError> {
+    pub fn permit_run(
+        &mut self,
+        permit: &str,
+        sandbox: &str,
+        cwd: &Path,
+        action: &Action,
+    ) -> Result<(), CodeError> {
         self.entries.push(Entry {
             code: permit.to_owned(),
-            digest: digest(cwd, &[permit.to_owned(), fingerprint(action)]),
+            digest: digest(sandbox, cwd, &[permit.to_owned(), fingerprint(action)]),
             shown: action.text().into_owned(),
             cwd: cwd.to_path_buf(),
             asked_at: now(),
@@ -168,8 +180,14 @@ impl Codes {
     /// # Errors
     ///
     /// When that cannot be written, in which case nothing is permitted.
-    pub fn take_run(&mut self, permit: &str, cwd: &Path, action: &Action) -> Result<bool, CodeError> {
-        let digest = digest(cwd, &[permit.to_owned(), fingerprint(action)]);
+    pub fn take_run(
+        &mut self,
+        permit: &str,
+        sandbox: &str,
+        cwd: &Path,
+        action: &Action,
+    ) -> Result<bool, CodeError> {
+        let digest = digest(sandbox, cwd, &[permit.to_owned(), fingerprint(action)]);
         let Some(at) = self.entries.iter().position(|entry| entry.for_run && entry.digest == digest) else {
             return Ok(false);
         };
@@ -182,8 +200,8 @@ impl Codes {
     /// # Errors
     ///
     /// When that cannot be written, in which case nothing is permitted.
-    pub fn take(&mut self, cwd: &Path, commands: &[String]) -> Result<Option<Entry>, CodeError> {
-        let digest = digest(cwd, commands);
+    pub fn take(&mut self, asker: &str, cwd: &Path, commands: &[String]) -> Result<Option<Entry>, CodeError> {
+        let digest = digest(asker, cwd, commands);
         let Some(at) =
             self.entries.iter().position(|entry| entry.digest == digest && entry.allowed && !entry.for_run)
         else {
@@ -265,12 +283,14 @@ fn fingerprint(action: &Action) -> String {
 pub struct Answered {
     /// The permit.
     pub permit: String,
+    /// The mode of the sandbox in which it would run.
+    pub sandbox: &'static str,
 }
 
 impl Approver for Answered {
     fn answer<'a>(&'a self, question: Question<'a>) -> AnswerFuture<'a> {
         let taken = Codes::open(&UserDirs::from_environment()).and_then(|mut codes| {
-            codes.take_run(&self.permit, &question.decision.workdir, &question.request.action)
+            codes.take_run(&self.permit, self.sandbox, &question.decision.workdir, &question.request.action)
         });
         let answer = match taken {
             Ok(true) => Answer::yes(),
@@ -308,8 +328,10 @@ fn random_code<const LENGTH: usize>() -> Result<String, CodeError> {
         .collect())
 }
 
-fn digest(cwd: &Path, commands: &[String]) -> String {
+fn digest(whose: &str, cwd: &Path, commands: &[String]) -> String {
     let mut hash = Sha256::new();
+    hash.update(whose.as_bytes());
+    hash.update([0]);
     hash.update(cwd.as_os_str().as_encoded_bytes());
     for command in commands {
         hash.update([0]);
@@ -338,20 +360,26 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let dirs = dirs(scratch.path());
         let command = ["rm -rf build".to_owned()];
-        let code = Codes::open(&dirs).unwrap().ask(Path::new("/p"), &command, Recorded::default()).unwrap();
+        let code =
+            Codes::open(&dirs).unwrap().ask("a", Path::new("/p"), &command, Recorded::default()).unwrap();
         assert_eq!(
-            Codes::open(&dirs).unwrap().ask(Path::new("/p"), &command, Recorded::default()).unwrap(),
+            Codes::open(&dirs).unwrap().ask("a", Path::new("/p"), &command, Recorded::default()).unwrap(),
             code
         );
-        assert!(Codes::open(&dirs).unwrap().take(Path::new("/p"), &command).unwrap().is_none());
+        assert!(Codes::open(&dirs).unwrap().take("a", Path::new("/p"), &command).unwrap().is_none());
         Codes::open(&dirs).unwrap().allow(&code).unwrap();
         assert!(Codes::open(&dirs).unwrap().allow(&code).is_err());
-        assert!(Codes::open(&dirs).unwrap().take(Path::new("/q"), &command).unwrap().is_none());
+        assert!(Codes::open(&dirs).unwrap().take("a", Path::new("/q"), &command).unwrap().is_none());
+        assert!(Codes::open(&dirs).unwrap().take("b", Path::new("/p"), &command).unwrap().is_none());
         assert!(
-            Codes::open(&dirs).unwrap().take(Path::new("/p"), &["rm -rf /".to_owned()]).unwrap().is_none()
+            Codes::open(&dirs)
+                .unwrap()
+                .take("a", Path::new("/p"), &["rm -rf /".to_owned()])
+                .unwrap()
+                .is_none()
         );
-        assert!(Codes::open(&dirs).unwrap().take(Path::new("/p"), &command).unwrap().is_some());
-        assert!(Codes::open(&dirs).unwrap().take(Path::new("/p"), &command).unwrap().is_none());
+        assert!(Codes::open(&dirs).unwrap().take("a", Path::new("/p"), &command).unwrap().is_some());
+        assert!(Codes::open(&dirs).unwrap().take("a", Path::new("/p"), &command).unwrap().is_none());
     }
 
     #[test]
@@ -360,19 +388,20 @@ mod tests {
         let dirs = dirs(scratch.path());
         let (here, action) = (Path::new("/p"), Action::Shell("git push".to_owned()));
         let permit = permit().unwrap();
-        Codes::open(&dirs).unwrap().permit_run(&permit, here, &action).unwrap();
+        Codes::open(&dirs).unwrap().permit_run(&permit, "read_only", here, &action).unwrap();
         let mut codes = Codes::open(&dirs).unwrap();
-        assert!(codes.take(here, &["git push".to_owned()]).unwrap().is_none());
-        assert!(codes.take(here, &[permit.clone(), "shell\0git push".to_owned()]).unwrap().is_none());
+        assert!(codes.take("a", here, &["git push".to_owned()]).unwrap().is_none());
+        assert!(codes.take("a", here, &[permit.clone(), "shell\0git push".to_owned()]).unwrap().is_none());
         assert!(codes.find(&permit).is_none() && codes.allow(&permit).is_err());
         let exec = |words: &[&str]| Action::Exec(words.iter().map(ToString::to_string).collect());
         for other in [exec(&["git", "push"]), exec(&["git push"]), Action::Shell("git push -f".to_owned())] {
-            assert!(!codes.take_run(&permit, here, &other).unwrap());
+            assert!(!codes.take_run(&permit, "read_only", here, &other).unwrap());
         }
-        assert!(!codes.take_run(&permit, Path::new("/q"), &action).unwrap());
-        assert!(!codes.take_run("other", here, &action).unwrap());
-        assert!(codes.take_run(&permit, here, &action).unwrap());
-        assert!(!codes.take_run(&permit, here, &action).unwrap());
+        assert!(!codes.take_run(&permit, "read_only", Path::new("/q"), &action).unwrap());
+        assert!(!codes.take_run(&permit, "danger_full_access", here, &action).unwrap());
+        assert!(!codes.take_run("other", "read_only", here, &action).unwrap());
+        assert!(codes.take_run(&permit, "read_only", here, &action).unwrap());
+        assert!(!codes.take_run(&permit, "read_only", here, &action).unwrap());
     }
 
     #[test]
@@ -380,13 +409,14 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let dirs = dirs(scratch.path());
         let command = ["make install".to_owned()];
-        let code = Codes::open(&dirs).unwrap().ask(Path::new("/p"), &command, Recorded::default()).unwrap();
+        let code =
+            Codes::open(&dirs).unwrap().ask("a", Path::new("/p"), &command, Recorded::default()).unwrap();
         Codes::open(&dirs).unwrap().allow(&code).unwrap();
         let taken: usize = std::thread::scope(|scope| {
             let takers: Vec<_> = (0..10)
                 .map(|_| {
                     scope.spawn(|| {
-                        Codes::open(&dirs).unwrap().take(Path::new("/p"), &command).unwrap().is_some()
+                        Codes::open(&dirs).unwrap().take("a", Path::new("/p"), &command).unwrap().is_some()
                     })
                 })
                 .collect();
@@ -413,6 +443,8 @@ mod tests {
     fn a_damaged_file_allows_nothing() {
         let scratch = tempfile::tempdir().unwrap();
         fs::write(scratch.path().join("allow-once.json"), "[{\"code\":\"x\"").unwrap();
-        assert!(Codes::open(&dirs(scratch.path())).unwrap().take(Path::new("/p"), &[]).unwrap().is_none());
+        assert!(
+            Codes::open(&dirs(scratch.path())).unwrap().take("a", Path::new("/p"), &[]).unwrap().is_none()
+        );
     }
 }

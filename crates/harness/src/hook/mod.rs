@@ -162,8 +162,14 @@ pub fn decide(
             (None, AskedCommand::Argv(argv)) => Request::exec(argv),
             (None, AskedCommand::Other { language, text }) => {
                 let reason = format!("`{}` is for {language}, which is not understood", excerpt(text));
-                let verdict = if always { Verdict::Deny { reason } } else { Verdict::Ask { reason } };
+                let request = Request::shell(text);
+                let decision = gate.not_understood(&request, &reason, always);
+                let verdict = match decision.effect {
+                    Effect::Deny => Verdict::Deny { reason: decision.reason.clone() },
+                    Effect::Ask | Effect::Allow => Verdict::Ask { reason },
+                };
                 worst = Some(stricter(worst, verdict));
+                decided.push((request, decision));
                 continue;
             }
         };
@@ -367,7 +373,11 @@ fn excerpt(text: &str) -> &str {
 
 /// The action's text, for the one-time code.
 pub(crate) fn texts(asked: &Asked) -> Vec<String> {
-    asked.commands.iter().map(plain).collect()
+    let text = |command: &AskedCommand| match command {
+        AskedCommand::Other { language, text } => format!("{language}: {text}"),
+        AskedCommand::Shell(_) | AskedCommand::Argv(_) => plain(command),
+    };
+    asked.commands.iter().map(text).collect()
 }
 
 /// The payload as JSON, refusing what two readers could take differently.
