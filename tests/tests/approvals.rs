@@ -177,6 +177,26 @@ fn a_file_that_came_or_a_link_that_turned_meanwhile_is_named() {
 }
 
 #[test]
+fn a_yes_to_a_sandboxed_run_is_none_to_another_sandbox() {
+    // contract: P9
+    let project = Project::new();
+    let policy = |mode: &str| {
+        let text = format!("sandbox = \"{mode}\"\n");
+        project.write_beside("config/cmdgate/policy.toml", &text);
+    };
+    policy("workspace_write");
+    let ran = project.run(&[], "touch ../outside/made");
+    assert_eq!(ran.code, 126, "{ran:?}");
+    let listed = project.harness(["approvals", "list", "--json"]).json();
+    let id = listed["approvals"][0]["id"].to_string();
+    assert_eq!(project.harness(["approvals", "approve", &id]).code, 0);
+    policy("danger_full_access");
+    let ran = project.harness(["approvals", "resume", &id]);
+    assert!(ran.code == 126 && ran.stderr.contains("another sandbox"), "{ran:?}");
+    assert!(!project.scratch().join("outside/made").exists());
+}
+
+#[test]
 fn of_two_that_resume_at_once_one_wins() {
     // contract: P9
     let project = Project::new();

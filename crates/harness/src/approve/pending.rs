@@ -122,6 +122,10 @@ impl Pending {
         if session.gate().root() != self.root {
             changes.push(format!("the project root {} is not the same", self.root.display()));
         }
+        let bounds = terminal::bounds(session.gate().settings());
+        if bounds != self.sandbox() {
+            changes.push(format!("it would run in another sandbox ({bounds}) than {}", self.sandbox()));
+        }
         for file in &self.files {
             let now = hash_of(&file.path);
             if now != file.sha256 {
