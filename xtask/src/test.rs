@@ -1,10 +1,11 @@
 //! `cargo xtask test`: installs what the tests need and runs all of them.
 
+use crate::audit;
 use crate::packages::{FOR_TESTS, ensure};
 use crate::steps::{Steps, cargo, root};
 use crate::tidy;
 use anyhow::{Result, bail};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
 /// Runs everything.
 pub fn run() -> Result<()> {
@@ -24,18 +25,18 @@ pub fn run() -> Result<()> {
     // Built first, so that the tests that drive the program never meet an old one.
     steps.run("build", cargo().args(["build", "--quiet", "--workspace", "--all-targets"]))?;
     steps.run("tests", cargo().args(["test", "--workspace", "--no-fail-fast"]))?;
-    steps.with("case audit", || audit_task(&["audit", "cases", "--quiet"]))?;
-    steps.with("flag audit", || audit_task(&["audit", "flags"]))?;
+    // In this process: its own file may have been built anew by the steps above, so that it cannot be started again.
+    steps.with("case audit", || passed(audit::cases::run(audit::cases::Cli::figures())?))?;
+    steps.with("flag audit", || passed(audit::flags::run(&audit::flags::Cli::default())?))?;
     pure_crates(&mut steps)?;
     other_systems(&mut steps)?;
     fuzz_targets(&mut steps)?;
     steps.summary()
 }
 
-/// Runs another task of this program.
-fn audit_task(args: &[&str]) -> Result<()> {
-    let status = Command::new(std::env::current_exe()?).args(args).current_dir(root()).status()?;
-    if status.success() { Ok(()) } else { bail!("cargo xtask {} ended with {status}", args.join(" ")) }
+/// An audit that found faults has printed them.
+fn passed(code: ExitCode) -> Result<()> {
+    if code == ExitCode::SUCCESS { Ok(()) } else { bail!("the audit found faults") }
 }
 
 /// The pure crates have no standard library.

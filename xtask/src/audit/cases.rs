@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// `cargo xtask audit cases`
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct Cli {
     /// Take the sets from this directory where it has them (default: the project's own copies, and
     /// `../shared/cases` for agent-commands).
@@ -36,6 +36,13 @@ pub struct Cli {
     /// Record the figures as the new ratchet.
     #[arg(long, conflicts_with = "dir")]
     bless: bool,
+}
+
+impl Cli {
+    /// Every set, judged against the ratchet; only the figures are printed.
+    pub fn figures() -> Self {
+        Self { quiet: true, ..Self::default() }
+    }
 }
 
 /// A set of judged commands.

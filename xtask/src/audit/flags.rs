@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 
 /// `cargo xtask audit flags`
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct Cli {
     /// Only these programs or subcommands, such as `rg` or `git log` (default: all).
     programs: Vec<String>,
