@@ -83,9 +83,12 @@ async fn typing_and_resizing_reach_the_program() {
 #[tokio::test]
 async fn dropping_the_terminal_hangs_the_program_up() {
     use std::os::unix::process::ExitStatusExt as _;
-    // Under `nohup` the signal is ignored, and so it is for every child.
-    let sleep = ["--default-signal=HUP", "sleep", "60"];
-    let (mut child, terminal) = start(TerminalSize::default(), "env", &sleep);
+    // Under `nohup` the signal is ignored, and so it is for every child until `env` has run.
+    let sleep = ["--default-signal=HUP", "sh", "-c", "echo ready; exec sleep 60"];
+    let (mut child, mut terminal) = start(TerminalSize::default(), "env", &sleep);
+    let mut ready = [0; 6];
+    terminal.read_exact(&mut ready).await.unwrap();
+    assert_eq!(&ready, b"ready\n");
     drop(terminal);
     let status = tokio::task::spawn_blocking(move || child.wait().unwrap()).await.unwrap();
     assert_eq!(status.signal(), Some(1));
