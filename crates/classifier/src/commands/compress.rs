@@ -4,9 +4,10 @@
 //! their kin are shell scripts that run gzip, and are refused.
 
 use crate::condition::{Condition, Conditions};
+use crate::finding::Code;
 use crate::spec::{
-    CommandSpec, Flag, Operands, Role, Rule, Syntax, Tweak, follows_links, inert, reads, reads_listed, runs,
-    unread, waits, writes,
+    CommandSpec, Flag, Operands, Role, Rule, ScriptIssue, Syntax, Tweak, follows_links, inert, reads,
+    reads_listed, runs, unread, waits, writes,
 };
 
 /// The files are replaced by their other form, or it is written beside them.
@@ -190,6 +191,19 @@ pub(super) static XZCAT: CommandSpec = CommandSpec {
 const BENCHMARK: &str = "measures for as long as it is told to";
 const TRAINS: &str = "writes a dictionary file";
 
+/// A number with a unit and nothing behind it: zstd goes on with the letters after an attached number as further flags, so
+/// that `-T4o` takes the next word for the file to write.
+fn zstd_number(text: &str) -> Result<(), ScriptIssue> {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    if unit.len() < text.len() && matches!(unit, "" | "K" | "KB" | "KiB" | "M" | "MB" | "MiB") {
+        return Ok(());
+    }
+    let why = "is not a plain number, and letters after one would be flags";
+    Err(ScriptIssue { code: Code::BadValue, ..ScriptIssue::new(0, text.len(), why) })
+}
+
+const ZSTD_NUMBER: Role = Role::Script(zstd_number);
+
 /// zstd reads its words by itself: letters bundle, numbers are attached, and `-o` and `-D` take the next word.
 const ZSTD_FLAGS: &[Flag] = &[
     writes(&["-o"], "writes its output into the file").takes(Role::WritePath),
@@ -217,19 +231,19 @@ const ZSTD_FLAGS: &[Flag] = &[
     inert(&["--check"]),
     inert(&["--no-check"]),
     inert(&["--ultra"]),
-    inert(&["--fast"]).may_take(Role::Number),
+    inert(&["--fast"]).may_take(ZSTD_NUMBER),
     inert(&["--adapt"]),
-    inert(&["--long"]).may_take(Role::Number),
+    inert(&["--long"]).may_take(ZSTD_NUMBER),
     reads(&["--patch-from"], "reads the reference file"),
-    inert(&["-T"]).may_take(Role::Number),
+    inert(&["-T"]).may_take(ZSTD_NUMBER),
     inert(&["--single-thread"]),
     inert(&["--auto-threads"]).takes(Role::OneOf(&["physical", "logical"])),
-    inert(&["-B"]).may_take(Role::Number),
+    inert(&["-B"]).may_take(ZSTD_NUMBER),
     inert(&["--rsyncable"]),
     inert(&["--exclude-compressed"]),
-    inert(&["--stream-size"]).takes_number(),
-    inert(&["--size-hint"]).takes_number(),
-    inert(&["--target-compressed-block-size"]).takes_number(),
+    inert(&["--stream-size"]).takes(ZSTD_NUMBER),
+    inert(&["--size-hint"]).takes(ZSTD_NUMBER),
+    inert(&["--target-compressed-block-size"]).takes(ZSTD_NUMBER),
     inert(&["--no-dictID"]),
     inert(&["--compress-literals"]),
     inert(&["--no-compress-literals"]),
@@ -238,7 +252,7 @@ const ZSTD_FLAGS: &[Flag] = &[
     inert(&["--format"]).takes(Role::OneOf(&["zstd", "gzip", "xz", "lzma", "lz4"])),
     inert(&["-l", "--list"]),
     inert(&["-t", "--test"]),
-    inert(&["-M", "--memory"]).may_take(Role::Number),
+    inert(&["-M", "--memory"]).may_take(ZSTD_NUMBER),
     inert(&["--sparse"]),
     inert(&["--no-sparse"]),
     inert(&["--pass-through"]),
@@ -247,14 +261,14 @@ const ZSTD_FLAGS: &[Flag] = &[
     writes(&["--train-cover"], TRAINS).may_take(Role::Text),
     writes(&["--train-fastcover"], TRAINS).may_take(Role::Text),
     writes(&["--train-legacy"], TRAINS).may_take(Role::Text),
-    inert(&["--maxdict"]).takes_number(),
-    inert(&["--dictID"]).takes_number(),
-    waits(&["-b"], BENCHMARK).may_take(Role::Number),
-    waits(&["-e"], BENCHMARK).may_take(Role::Number),
-    waits(&["-i"], BENCHMARK).may_take(Role::Number),
+    inert(&["--maxdict"]).takes(ZSTD_NUMBER),
+    inert(&["--dictID"]).takes(ZSTD_NUMBER),
+    waits(&["-b"], BENCHMARK).may_take(ZSTD_NUMBER),
+    waits(&["-e"], BENCHMARK).may_take(ZSTD_NUMBER),
+    waits(&["-i"], BENCHMARK).may_take(ZSTD_NUMBER),
     waits(&["-S"], BENCHMARK),
     unread(&["--priority"], "raises its priority").takes(Role::OneOf(&["rt"])),
-    runs(&["-p"], "an older option of the benchmark").may_take(Role::Number).elsewhere(),
+    runs(&["-p"], "an older option of the benchmark").may_take(ZSTD_NUMBER).elsewhere(),
 ];
 
 pub(super) static ZSTD: CommandSpec = CommandSpec {
@@ -277,3 +291,19 @@ pub(super) static ZSTDCAT: CommandSpec = CommandSpec {
     operands: Operands::FILES,
     ..CommandSpec::JUDGED
 };
+
+#[cfg(test)]
+mod tests {
+    use super::zstd_number;
+
+    #[test]
+    fn numbers_of_zstd_hold_no_flags() {
+        // contract: S10
+        for plain in ["4", "0", "64K", "128MiB"] {
+            assert!(zstd_number(plain).is_ok(), "{plain}");
+        }
+        for more in ["4o", "o", "", "4Ko", "-1", "4 o", "4,o"] {
+            assert!(zstd_number(more).is_err(), "{more}");
+        }
+    }
+}
