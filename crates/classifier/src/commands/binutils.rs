@@ -127,7 +127,7 @@ pub(super) static OBJDUMP: CommandSpec = CommandSpec {
         inert(&["-r", "--reloc"]),
         inert(&["-R", "--dynamic-reloc"]),
         inert(&["-v", "-V", "--version"]).ends(),
-        inert(&["-i", "--info"]).ends(),
+        writes(&["-i", "--info"], "writes a temporary file for each format"),
         inert(&["-H", "--help"]).ends(),
         inert(&["-b", "--target"]).takes_text(),
         inert(&["-m", "--architecture"]).takes_text(),

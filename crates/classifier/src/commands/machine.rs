@@ -6,7 +6,8 @@
 use crate::condition::{Condition, Conditions};
 use crate::finding::Code;
 use crate::spec::{
-    CommandSpec, Operands, Role, Rule, Tweak, discloses, inert, reads, runs, unread, waits, writes,
+    CommandSpec, Operands, Role, Rule, ScriptIssue, Tweak, discloses, inert, reads, runs, unread, waits,
+    writes,
 };
 
 const UTIL_LINUX: &str = "util-linux 2.38.1";
@@ -83,6 +84,21 @@ pub(super) static LSMOD: CommandSpec = CommandSpec {
     ..CommandSpec::JUDGED
 };
 
+/// A tag (`LABEL=…`) makes it look into every block device, and write down what it found in `/run/blkid/blkid.tab`.
+fn no_tag(text: &str) -> Result<(), &'static str> {
+    if text.contains('=') {
+        Err("a tag is looked for on every block device, and what is found is written into a cache")
+    } else {
+        Ok(())
+    }
+}
+
+fn plain_source(text: &str) -> Result<(), ScriptIssue> {
+    no_tag(text).map_err(|why| ScriptIssue { code: Code::BadValue, ..ScriptIssue::new(0, text.len(), why) })
+}
+
+const SOURCE: Role = Role::NamedPath(no_tag);
+
 pub(super) static FINDMNT: CommandSpec = CommandSpec {
     names: &["findmnt"],
     about: "lists mounted file systems",
@@ -100,7 +116,7 @@ pub(super) static FINDMNT: CommandSpec = CommandSpec {
         inert(&["-c", "--canonicalize"]),
         inert(&["-D", "--df"]),
         inert(&["-d", "--direction"]).takes(Role::OneOf(&["forward", "backward"])),
-        inert(&["-e", "--evaluate"]),
+        writes(&["-e", "--evaluate"], "looks for tags on every block device, and writes a cache of them"),
         reads(&["-F", "--tab-file"], "reads the table from the file"),
         inert(&["-f", "--first-only"]),
         inert(&["-i", "--invert"]),
@@ -117,22 +133,22 @@ pub(super) static FINDMNT: CommandSpec = CommandSpec {
         inert(&["-R", "--submounts"]),
         inert(&["-r", "--raw"]),
         inert(&["--real"]),
-        inert(&["-S", "--source"]).takes_text(),
-        reads(&["-T", "--target"], "looks at the path"),
+        inert(&["-S", "--source"]).takes(Role::Script(plain_source)),
+        reads(&["-T", "--target"], "looks at the path").takes(SOURCE),
         inert(&["--tree"]),
-        reads(&["-M", "--mountpoint"], "looks at the path"),
+        reads(&["-M", "--mountpoint"], "looks at the path").takes(SOURCE),
         inert(&["-t", "--types"]).takes_text(),
         inert(&["-U", "--uniq"]),
         inert(&["-u", "--notruncate"]),
         inert(&["-v", "--nofsroot"]),
         inert(&["-y", "--shell"]),
-        inert(&["-x", "--verify"]),
+        writes(&["-x", "--verify"], "looks for tags on every block device, and writes a cache of them"),
         inert(&["--verbose"]),
         inert(&["--vfs-all"]),
         inert(&["-h", "--help"]).ends(),
         inert(&["-V", "--version"]).ends(),
     ],
-    operands: Operands::FILES_OR_HERE,
+    operands: Operands::all(SOURCE),
     ..CommandSpec::JUDGED
 };
 

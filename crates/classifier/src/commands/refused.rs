@@ -74,7 +74,7 @@ refused! {
         "ts-node" "tsx" "nx" "turbo" "lerna" "gulp" "grunt" "karma" "cypress" "playwright" "storybook" "rake" "rspec"
         "rubocop" "rails" "phpunit" "phpstan" "pre-commit" "husky" "stylelint" "biome" "oxlint" "jupyter" "ipython";
     "builds, or runs what was built":
-        "ninja" "meson" "scons" "bazel" "bazelisk" "buck" "buck2" "just" "task" "clang" "clang++" "clang-format"
+        "ninja" "meson" "scons" "bazel" "bazelisk" "buck" "buck2" "just" "task" "rustup" "clang" "clang++" "clang-format"
         "clang-tidy" "autoconf" "automake" "libtool" "m4" "flex" "bison" "nasm" "lldb" "valgrind"
         "perf" "cross" "wasm-pack" "trunk" "protoc" "buf" "swift" "xcodebuild" "dotnet" "msbuild" "nuget" "zig" "ghc"
         "cabal" "stack" "ocaml" "dune" "opam";

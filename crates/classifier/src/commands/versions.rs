@@ -3,7 +3,7 @@
 //!
 //! Each form was run under a kernel trace that showed no write, no network and no program but its own. The forms that
 //! are missing for that reason: `java -version` (writes `/tmp/hsperfdata_*`), `npm --help` and `npm ls` (write a log),
-//! `cargo -vV` (runs `lsb_release`), `yarn --version` (writes a cache, and runs the program that `.yarnrc` names),
+//! `cargo -vV` (runs `lsb_release`), `rustup --version` (runs `rustc`), `yarn --version` (writes a cache, and runs the program that `.yarnrc` names),
 //! `terraform version` and `kubectl version --client` (reach the network), `go env` (runs the C compiler).
 
 use crate::condition::{Condition, Conditions};
@@ -70,7 +70,7 @@ const fn subcommand(
 }
 
 /// One table a program.
-pub(super) static SPECS: [CommandSpec; 31] = [
+pub(super) static SPECS: [CommandSpec; 30] = [
     only(
         &[
             "python3",
@@ -103,12 +103,12 @@ pub(super) static SPECS: [CommandSpec; 31] = [
         "Perl 5.36.0",
         &[inert(&["-v", "--version"]).ends(), inert(&["-h"]).ends()],
     ),
-    only(&["ruby"], "interprets Ruby", "Ruby 3.1.2", HELP_SHORT_V_RUBY),
+    // On a terminal its help runs a pager.
+    CommandSpec { conditions: PAGED, ..only(&["ruby"], "interprets Ruby", "Ruby 3.1.2", HELP_SHORT_V_RUBY) },
     only(&["php"], "interprets PHP", "PHP 8.2", HELP_SHORT_V),
     only(&["cargo"], "builds and runs Rust projects", "cargo 1.95.0", HELP_CAPITAL_V),
     only(&["rustc"], "compiles Rust", "rustc 1.95.0", RUSTC),
     only(&["rustfmt"], "formats Rust files", "rustfmt 1.9.0", CAPITAL_V),
-    only(&["rustup"], "installs and runs Rust toolchains", "rustup 1.29.0", CAPITAL_V),
     only(&["cargo-clippy", "clippy-driver"], "checks Rust projects", "clippy 0.1.95", LONG),
     subcommand(&["go"], "builds and runs Go projects", "go 1.19.8", &[]),
     only(
@@ -123,7 +123,7 @@ pub(super) static SPECS: [CommandSpec; 31] = [
     only(&["cmake"], "configures builds", "CMake 3.25.1", LONG),
     only(&["docker"], "talks to the Docker daemon", "Docker 28.2.2", SHORT_V),
     // Looks for a newer version when its output is a terminal.
-    CommandSpec { conditions: GH, ..only(&["gh"], "talks to GitHub", "gh 2.23.0", LONG) },
+    CommandSpec { conditions: PAGED, ..only(&["gh"], "talks to GitHub", "gh 2.23.0", LONG) },
     CommandSpec {
         syntax: Syntax::SINGLE_DASH,
         ..only(
@@ -144,4 +144,4 @@ pub(super) static SPECS: [CommandSpec; 31] = [
 const HELP_SHORT_V_RUBY: &[Flag] =
     &[inert(&["-v", "--version"]).ends(), inert(&["-h"]).ends(), inert(&["--help"]).ends()];
 const NPM: Conditions = Conditions::NONE.with(Condition::ToolchainFixed).with(Condition::ReadsConfined);
-const GH: Conditions = Conditions::NONE.with(Condition::ToolchainFixed).with(Condition::OutputNotTerminal);
+const PAGED: Conditions = Conditions::NONE.with(Condition::ToolchainFixed).with(Condition::OutputNotTerminal);
