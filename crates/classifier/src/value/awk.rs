@@ -186,8 +186,12 @@ impl<'s> Scanner<'s> {
                 ' ' | '\t' => self.at += 1,
                 '\n' => {
                     self.at += 1;
-                    let ends =
-                        self.tokens.last().is_some_and(|token| token.operand || token.kind == Kind::Keyword);
+                    // After other keywords a line may go on: busybox takes `print 1 in`, line break, `a > "f"` together.
+                    let ends = self.tokens.last().is_some_and(|token| {
+                        token.operand
+                            || token.kind == Kind::Keyword
+                                && matches!(token.text, "print" | "printf" | "next" | "nextfile" | "exit")
+                    });
                     if ends && self.print.is_some_and(|depth| self.open.len() <= depth) {
                         self.print = None;
                     }

@@ -134,6 +134,11 @@ impl<'s> Parser<'s> {
         let mut step = Step { command, when, label: &[], at: start, beyond: 0 };
         match command {
             b'#' => {
+                let before = start.checked_sub(1).and_then(|before| self.text.get(before));
+                if self.label_on_line && !matches!(before, Some(b' ' | b'\t' | b';' | b'\n')) {
+                    // busybox sed: `:x# w out` is the label `x#`, and then the command `w out`.
+                    return self.issue(start, "is a comment, or part of a label and commands after it");
+                }
                 while self.peek().is_some_and(|byte| byte != b'\n') {
                     self.at += 1;
                 }
