@@ -17,13 +17,14 @@ use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use cmdgate_lexer::{
-    Command, Compound, CompoundKind, Connector, Grammar, List, Pipeline, Segment, Span, Word, lex,
+    Command, Compound, CompoundKind, Connector, Grammar, List, Pipeline, Redirect, RedirectKind, Segment,
+    Span, Word, lex,
 };
 
 pub(crate) use places::Places;
 use places::may_match_parent;
 use variables::{Variable, is_assignment_item, is_harmless_assignment, is_harmless_name};
-pub(crate) use words::borrow;
+pub(crate) use words::{borrow, push_literal};
 
 /// Wrapped commands (`timeout 5 nice xargs …`) deeper than this are held back.
 const MOST_WRAPPERS: u8 = 8;
@@ -197,7 +198,8 @@ impl<'a> Judge<'a> {
         let pattern = matches!(arg.shape, Shape::Pattern { .. });
         for id in self.places.iter() {
             let exact = matches!(arg.shape, Shape::Exact);
-            let used = PathUse { path: borrow(&arg.text), span: arg.span, pattern, exact, directory: id };
+            let path = if pattern { Cow::Owned(words::widened(&arg.text)) } else { borrow(&arg.text) };
+            let used = PathUse { path, span: arg.span, pattern, exact, directory: id };
             let effects = &mut self.out.effects;
             let list = if write { &mut effects.writes } else { &mut effects.reads };
             if list.len() >= MOST_EFFECTS {
@@ -224,7 +226,9 @@ impl<'a> Judge<'a> {
         if let Some(rest) = arg.text.strip_prefix(':')
             && magic(rest)
         {
-            // `:(exclude)x`, `:!x`, `:/text`: git lets none of them leave the repository.
+            // `:(exclude)x`, `:!x`, `:/text`: in a repository none of them is a path. But where a text can lead out of it
+            // (`:/../../x` where there is a directory `:`), `git diff` compares files.
+            self.read_path(arg);
             return;
         }
         self.read_path(arg);
@@ -320,7 +324,17 @@ impl<'a> Judge<'a> {
         }
         let mut upstream = inherited.upstream;
         let mut input_ends = inherited.input_ends;
+        let mut end = pipeline.span.start;
         for stage in &pipeline.stages {
+            let span = match stage {
+                Command::Simple(segment) => segment.span,
+                Command::Compound(compound) => compound.span,
+            };
+            if self.source_at(Span::new(end, span.start)).is_none_or(|between| between.contains("|&")) {
+                // What the stage before complains of comes with its output.
+                upstream = Prints::Anything;
+            }
+            end = span.end;
             upstream = self.in_subshell(|judge| judge.stage(stage, Inherited { input_ends, upstream }));
             input_ends = true;
         }
@@ -503,7 +517,10 @@ impl<'a> Judge<'a> {
 
     fn command_once(&mut self, segment: &Segment<'a>, inherited: Inherited) -> Prints {
         let fed = self.redirects(&segment.redirects);
-        self.words_as_command(&segment.words, inherited.surroundings(fed, inherited.upstream))
+        let prints = self.words_as_command(&segment.words, inherited.surroundings(fed, inherited.upstream));
+        // `2>&1`: messages come with the output, and quote the text that they complain of.
+        let duplicates = |redirect: &Redirect<'_>| matches!(redirect.kind, RedirectKind::Duplicate(_));
+        if segment.redirects.iter().any(duplicates) { Prints::Anything } else { prints }
     }
 
     fn words_as_command(&mut self, words: &[Word<'a>], around: Surroundings) -> Prints {

@@ -25,9 +25,11 @@ impl<'a> Judge<'a> {
         let mut many = false;
         let mut opaque = false;
         let mut splits = false;
+        // What is literal is marked in a pattern, so that `"a[x]"*` is not taken for `a[x]*`.
+        let marked = parts.iter().any(|part| self.makes_pattern(part));
         for part in parts {
             match part {
-                Part::Text(piece) => text.push_str(piece),
+                Part::Text(piece) => push_literal(&mut text, piece, marked),
                 Part::Glob(glob) => {
                     if self.expands {
                         known.get_or_insert(text.len());
@@ -57,7 +59,7 @@ impl<'a> Judge<'a> {
                     } else if let Some(value) = self.variable(name) {
                         match value.shape {
                             Shape::Exact if *quoted || splits_into_itself(&value.text) => {
-                                text.push_str(&value.text);
+                                push_literal(&mut text, &value.text, marked);
                             }
                             Shape::Pattern { prefix, .. } if *quoted => {
                                 known.get_or_insert(text.len() + prefix);
@@ -114,6 +116,18 @@ impl<'a> Judge<'a> {
         args.push(arg);
     }
 
+    /// Whether this part makes a pattern of its word: one that the shell expands, or a loop's variable that stands for a
+    /// name which a pattern matched.
+    fn makes_pattern(&self, part: &Part<'a>) -> bool {
+        match part {
+            Part::Glob(_) => self.expands,
+            Part::Variable { name, .. } => {
+                self.variable(name).is_some_and(|value| matches!(value.shape, Shape::Pattern { .. }))
+            }
+            Part::Text(_) | Part::Tilde(_) | Part::Substitution { .. } | Part::Arithmetic { .. } => false,
+        }
+    }
+
     /// Like [`Self::word`] where the shell does not expand patterns.
     pub(super) fn unexpanded(&mut self, word: &Word<'a>, args: &mut Vec<Arg<'a>>) {
         let before = core::mem::replace(&mut self.expands, false);
@@ -138,6 +152,55 @@ impl<'a> Judge<'a> {
     }
 }
 
+/// Appends text that stands for itself; in a pattern, its special characters are marked with a backslash.
+pub(crate) fn push_literal(text: &mut String, piece: &str, marked: bool) {
+    if !marked {
+        text.push_str(piece);
+        return;
+    }
+    for c in piece.chars() {
+        if matches!(c, '*' | '?' | '[' | ']' | '\\') {
+            text.push('\\');
+        }
+        text.push(c);
+    }
+}
+
+/// A pattern of stars that matches whatever `pattern` does. What a class or a `?` matches depends on the locale, and
+/// patterns are written in more than one way; whoever follows the effects shall miss no file.
+pub(super) fn widened(pattern: &str) -> String {
+    let mut wide = String::with_capacity(pattern.len());
+    for (at, component) in pattern.split('/').enumerate() {
+        if at > 0 {
+            wide.push('/');
+        }
+        let mut rest = component;
+        while let Some(c) = rest.chars().next() {
+            let mut used = c.len_utf8();
+            let star = match c {
+                '*' | '?' => true,
+                '\\' => {
+                    used += rest.get(used..).and_then(|more| more.chars().next()).map_or(0, char::len_utf8);
+                    true
+                }
+                // Where the class ends does not matter: the star matches what stands behind it as well.
+                '[' => {
+                    used = rest.rfind(']').map_or(used, |last| last + 1);
+                    true
+                }
+                _ => false,
+            };
+            if !star {
+                wide.push(c);
+            } else if !wide.ends_with('*') {
+                wide.push('*');
+            }
+            rest = rest.get(used..).unwrap_or("");
+        }
+    }
+    wide
+}
+
 /// The same text, borrowed from the command where it was.
 pub(crate) fn borrow<'a>(text: &Cow<'a, str>) -> Cow<'a, str> {
     match text {
@@ -149,4 +212,41 @@ pub(crate) fn borrow<'a>(text: &Cow<'a, str>) -> Cow<'a, str> {
 /// Whether an unquoted variable with this value stays one word of the same text.
 pub(super) fn splits_into_itself(text: &str) -> bool {
     !text.is_empty() && !text.contains([' ', '\t', '\n', '*', '?', '[', '\\'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{push_literal, widened};
+    use alloc::string::String;
+    use proptest::prelude::*;
+
+    #[test]
+    fn patterns_are_widened_to_stars() {
+        // contract: X1
+        for (pattern, wide) in [
+            ("*.rs", "*.rs"),
+            ("src/?.rs", "src/*.rs"),
+            ("[[:upper:]]*", "*"),
+            ("a[x]b[y]c/d", "a*c/d"),
+            ("a\\[x\\]*", "a*x*"),
+            ("[!a]/[^b]", "*/*"),
+            ("**", "*"),
+            ("[/]x", "*/]x"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(widened(pattern), wide, "{pattern}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_but_stars_is_special_in_a_widened_pattern(literal in "[a*?\\[\\]\\\\/\u{e9}]{0,12}") {
+            let mut pattern = String::new();
+            push_literal(&mut pattern, &literal, true);
+            pattern.push('*');
+            let wide = widened(&pattern);
+            prop_assert!(!wide.contains(['?', '[', '\\']), "{}", wide);
+            prop_assert_eq!(wide.split('/').count(), literal.split('/').count());
+        }
+    }
 }

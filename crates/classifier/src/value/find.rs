@@ -7,9 +7,10 @@ use crate::arg::{Arg, Shape};
 use crate::argv::{Reader, Surroundings, Tail};
 use crate::condition::Condition;
 use crate::finding::Code;
+use crate::script::push_literal;
 use crate::spec::{Flag, Prints, Role, ScriptIssue, Value};
 use alloc::borrow::Cow;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use cmdgate_lexer::Span;
 
@@ -248,7 +249,9 @@ fn name_found<'a>(arg: &Arg<'a>, start: &Arg<'_>, many: bool) -> Arg<'a> {
         Shape::Opaque { .. } => 0,
     };
     if arg.text == "{}" {
-        let mut text = start.text.to_string();
+        let mut text = String::new();
+        push_literal(&mut text, &start.text, matches!(start.shape, Shape::Exact));
+        let prefix = if matches!(start.shape, Shape::Exact) { text.len() } else { prefix };
         text.push_str("/*");
         return Arg { text: Cow::Owned(text), span: arg.span, shape: Shape::Pattern { prefix, many } };
     }
