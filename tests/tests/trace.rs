@@ -331,3 +331,29 @@ fn a_run_that_is_told_to_end_kills_its_command_and_records_that() {
         log["steps"].as_array().unwrap().iter().map(|step| step["outcome"].clone()).collect();
     assert_eq!(outcomes, ["cancelled", "cancelled"], "{log}");
 }
+
+#[test]
+fn an_argument_list_is_shown_so_that_its_words_can_be_told_apart_and_pasted() {
+    // contract: P12, P1
+    let project = Project::new();
+    let argv = ["printf", "%s|", "a b", "it's", "", "$HOME", "x\ny", "\u{1b}[2J", ";", "`id`"];
+    let ran = project.harness([&["exec", "--"], &argv[..]].concat());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let line = r"printf '%s|' 'a b' 'it'\''s' '' '$HOME' $'x\ny' $'\x1b[2J' ';' '`id`'";
+    let line = line.replace("'%s|'", &cmdgate_harness::words::quoted("%s|"));
+    for args in [&["log"][..], &["log", "tail"], &["log", "show", "1"]] {
+        let shown = project.harness(args).stdout;
+        assert!(shown.contains(&line) && !shown.contains('\u{1b}'), "{args:?}: {shown}");
+    }
+    assert_eq!(project.harness(["log", "--json"]).json()["steps"][0]["command"], line);
+    assert!(ran.stdout.contains(&format!("Command: {line}\n")), "{ran:?}");
+    // What is shown is what bash takes for these words.
+    let pasted = Command::new("bash").args(["-c", &line]).output().unwrap();
+    let expected: String = argv[2..].iter().map(|word| format!("{word}|")).collect();
+    assert_eq!(String::from_utf8_lossy(&pasted.stdout), expected);
+    // The question says it, too.
+    let asked = project.harness(["exec", "--sandbox", "workspace_write", "--", "touch", "a b", "c"]);
+    assert!(asked.code == 126 && asked.stderr.contains("word by word: touch 'a b' c"), "{asked:?}");
+    let list = project.harness(["approvals", "list"]).stdout;
+    assert!(list.contains("touch 'a b' c"), "{list}");
+}

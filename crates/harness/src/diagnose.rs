@@ -2,8 +2,10 @@
 
 use crate::advice;
 use crate::gate::{Action, Decision, Request};
+use crate::present::printable;
 use crate::session::Session;
 use crate::wire::row_name;
+use crate::words;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use cmdgate_classifier::{Finding, Verdict};
 use cmdgate_policy::{Effect, PolicyErrors};
@@ -67,6 +69,11 @@ fn explain(request: &Request, decision: &Decision, advised: &[String], renderer:
         },
         decision.layer()
     )));
+    let line = words::of(&request.action);
+    if line != text {
+        // What is underlined are the words side by side; where one of them ends does not show there.
+        group = group.element(Level::NOTE.message(format!("word by word: {}", printable(&line))));
+    }
     for line in help(decision).into_iter().chain(advised.iter().cloned()) {
         group = group.element(Level::HELP.message(line));
     }

@@ -31,6 +31,7 @@ pub mod tools;
 pub mod trust;
 pub mod unwrap;
 pub mod wire;
+pub mod words;
 
 pub use agent::{
     OpenRouter, RunError, RunOutcome, RunResult, Scripted, TaskContract, Verification, resume, run_with,

@@ -55,19 +55,21 @@ pub fn report(command: &str, root: &Path, finished: &Finished) -> String {
 /// assert_eq!(cmdgate_harness::present::printable("a\u{1b}[2Kb\n\u{202e}"), "a\\u{1b}[2Kb\\n\\u{202e}");
 /// ```
 pub fn printable(text: &str) -> String {
-    let unseen = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
-    };
     text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
-        if unseen(c) {
+        if is_unseen(c) {
             shown.extend(c.escape_default());
         } else {
             shown.push(c);
         }
         shown
     })
+}
+
+/// Whether a character moves the cursor, changes, hides or reorders what is shown, or cannot be seen.
+pub(crate) fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Why nothing was started, as a sentence fragment.

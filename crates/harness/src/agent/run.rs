@@ -11,6 +11,7 @@ use crate::present;
 use crate::session::{RecordError, RecordId, Recorder as _, RunOptions, Session};
 use crate::store::{GateEvent, RunRecorder, Store, StoreError};
 use crate::tools::{TOOLS, Toolbox, read_approved};
+use crate::words;
 use cmdgate_executor::{CancellationToken, ExecError, Finished, Outcome};
 use cmdgate_policy::{Effect, Layer, Policy, SandboxMode};
 use serde_json::json;
@@ -506,7 +507,7 @@ impl<'r> Run<'r> {
         decision.effect = Effect::Deny;
         decision.code = Some(DecisionCode::PermissionDenied);
         self.recorder.decided(request, &decision)?;
-        Ok(RunError::Gate { argv: request.action.text().into_owned(), reason: decision.reason })
+        Ok(RunError::Gate { argv: words::of(&request.action).into_owned(), reason: decision.reason })
     }
 
     /// Runs the verification. `None` where there is none.
@@ -542,7 +543,7 @@ impl<'r> Run<'r> {
         }
         let (phase, exit, output) = match &end {
             Ok(finished) => {
-                let text = present::report(&argv.join(" "), self.session.gate().root(), finished);
+                let text = present::report(&words::line(argv), self.session.gate().root(), finished);
                 (phase_of(finished, expect_exit), exit_of(finished), text)
             }
             Err(error) => (Some("start"), None, format!("EXECUTION_ERROR: {error}")),

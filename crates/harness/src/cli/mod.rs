@@ -23,6 +23,7 @@ mod schema;
 mod trust;
 
 use crate::exit::Exit;
+use crate::words;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
@@ -111,8 +112,8 @@ pub fn main() -> ExitCode {
 }
 
 /// What to say to someone who gave a command as several words where one is expected, or no `--` before it.
-fn unquoted(words: &[String], error: &clap::Error) -> Option<String> {
-    let [_, sub, rest @ ..] = words else { return None };
+fn unquoted(line: &[String], error: &clap::Error) -> Option<String> {
+    let [_, sub, rest @ ..] = line else { return None };
     if !matches!(sub.as_str(), "run" | "exec" | "check" | "explain" | "classify") {
         return None;
     }
@@ -134,24 +135,14 @@ fn unquoted(words: &[String], error: &clap::Error) -> Option<String> {
     if command.is_empty() || about_option || (dashes.is_some() && command.len() == 1) {
         return None;
     }
-    let argv: Vec<String> = command.iter().map(|word| quoted(word)).collect();
-    let argv = argv.join(" ");
+    let argv = words::line(command);
     // A single word is perhaps a whole line already.
-    let line = if let [word] = command { quoted_always(word) } else { quoted_always(&argv) };
+    let line = if let [word] = command { words::in_quotes(word) } else { words::in_quotes(&argv) };
     Some(match sub.as_str() {
         "exec" => format!("the program comes after `--`: `harness exec -- {argv}`"),
         "run" => format!("quote it: `harness run -- {line}`, or `harness exec -- {argv}`"),
         _ => format!("quote it: `harness {sub} -- {line}`"),
     })
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { quoted_always(word) }
-}
-
-fn quoted_always(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// The whole command line. A subcommand of a subcommand shows those of its parent's examples that are its own.

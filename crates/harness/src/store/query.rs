@@ -226,13 +226,14 @@ fn step_of(row: &Row<'_>) -> rusqlite::Result<LoggedStep> {
     })
 }
 
-/// A tool call as one line: its command, its words, its path, or all of it.
+/// A tool call as one line: its command, its words as a shell would be given them, its path, or all of it.
 fn line_of(call: &Value) -> String {
     if let Some(text) = call.get("command").or_else(|| call.get("path")).and_then(Value::as_str) {
         return text.to_owned();
     }
     if let Some(words) = call.get("argv").and_then(Value::as_array) {
-        return words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
+        let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+        return crate::words::line(&words);
     }
     call.to_string()
 }

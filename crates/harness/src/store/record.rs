@@ -329,7 +329,7 @@ impl Recorder for RunRecorder<'_> {
     ) -> Result<(), RecordError> {
         let (effect, reason) = match answer {
             Answer::Approve { modified: Some(action), .. } => {
-                ("approve", format!("changed to: {}", action.text()))
+                ("approve", format!("changed to: {}", crate::words::of(action)))
             }
             Answer::Approve { modified: None, remember } => {
                 let rules: Vec<String> =
