@@ -1,6 +1,9 @@
 //! `harness policy`, `config` and `trust` as a person uses them.
 
-use cmdgate_tests::Project;
+use cmdgate_tests::{Project, Ran};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 const RULE: &str =
     "[[rule]]\nact = \"exec\"\neffect = \"allow\"\npattern = \"touch **\"\nmatch = [\"touch a\"]\n";
@@ -135,4 +138,140 @@ fn a_policy_of_ten_megabytes_is_read_and_one_that_is_larger_than_any_is_refused(
     project.write_beside(policy, &"# \n".repeat((16 << 20) / 3 + 1));
     let large = project.run(&[], "ls");
     assert!(large.code == 3 && large.stderr.contains("at most"), "{large:?}");
+}
+
+/// Runs `harness`, and ends the test when it does not end by itself in good time.
+fn in_time(project: &Project, args: &[&str]) -> Ran {
+    let mut command = project.command(args);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let begun = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if begun.elapsed() > Duration::from_secs(20) {
+            child.kill().unwrap();
+            panic!("{args:?} does not end");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.wait_with_output().unwrap().into()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_no_bounded_regular_file_is_refused_at_once_wherever_a_file_is_read() {
+    // contract: P2, P12, X7
+    type Make = fn(&Path);
+    let kinds: [(&str, Make); 4] = [
+        ("fifo", |path| {
+            assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+        }),
+        ("directory", |path| std::fs::create_dir(path).unwrap()),
+        ("endless", |path| std::os::unix::fs::symlink("/dev/zero", path).unwrap()),
+        ("sparse", |path| std::fs::File::create(path).unwrap().set_len(10 << 30).unwrap()),
+    ];
+    let project = Project::new();
+    assert_eq!(in_time(&project, &["run", "--", "cat a.txt"]).code, 0);
+    let made = |name: &str, make: Make| -> PathBuf {
+        let path = project.scratch().join("odd").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        make(&path);
+        path
+    };
+    for (kind, make) in kinds {
+        let odd = made(kind, make);
+        let odd = odd.to_str().unwrap();
+        let named: [&[&str]; 9] = [
+            &["run", "--policy", odd, "--", "cat a.txt"],
+            &["check", "--policy", odd, "--", "cat a.txt"],
+            &["policy", "test", odd],
+            &["trust", odd],
+            &["run", "--trace", odd, "--", "cat a.txt"],
+            &["log", "--trace", odd],
+            &["approvals", "list", "--trace", odd],
+            &["import", "claude", odd],
+            &["learn", "--from", odd],
+        ];
+        for args in named {
+            // A folder of sessions may be empty.
+            if args[0] == "learn" && kind == "directory" {
+                continue;
+            }
+            let ran = in_time(&project, args);
+            let named = ran.stderr.contains(odd) || ran.stderr.contains("/dev/zero");
+            assert!(matches!(ran.code, 3 | 125) && named, "{args:?}: {ran:?}");
+            assert!(ran.stdout.is_empty() && ran.stderr.len() < 2000, "{args:?}: {ran:?}");
+        }
+        for (place, args) in [
+            ("config/cmdgate/policy.toml", &["run", "--", "cat a.txt"][..]),
+            ("config/cmdgate/remembered.toml", &["run", "--", "cat a.txt"]),
+            ("config/cmdgate/remembered.toml", &["rules", "list"]),
+            ("project/.cmdgate.toml", &["run", "--", "cat a.txt"]),
+            ("project/.cmdgate.toml", &["trust"]),
+            ("state/cmdgate/trusted.json", &["trust", "--list"]),
+            ("state/cmdgate/allow-once.json", &["allow-once", "abcdef"]),
+        ] {
+            let path = project.scratch().join(place);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let _ = std::fs::remove_file(&path);
+            make(&path);
+            let ran = in_time(&project, args);
+            assert!(matches!(ran.code, 3 | 125), "{kind} {place} {args:?}: {ran:?}");
+            assert!(ran.stderr.contains(place.rsplit('/').next().unwrap()), "{kind} {args:?}: {ran:?}");
+            let _ = std::fs::remove_dir(&path);
+            let _ = std::fs::remove_file(&path);
+        }
+        // The record of what is trusted is looked at once there is something to trust.
+        project.write(".cmdgate.toml", RULE);
+        let record = project.scratch().join("state/cmdgate/trusted.json");
+        make(&record);
+        let ran = in_time(&project, &["run", "--", "cat a.txt"]);
+        assert!(ran.code == 3 && ran.stderr.contains("trusted.json"), "{kind}: {ran:?}");
+        let _ = std::fs::remove_dir(&record);
+        let _ = std::fs::remove_file(&record);
+        std::fs::remove_file(project.root().join(".cmdgate.toml")).unwrap();
+    }
+    assert_eq!(in_time(&project, &["run", "--", "cat a.txt"]).code, 0);
+}
+
+#[test]
+fn a_directory_that_is_not_there_is_named() {
+    // contract: S10, S16
+    let project = Project::new();
+    for args in [
+        &["run", "--root", "no/such", "--", "ls"][..],
+        &["check", "--root", "/no/such", "--", "ls"],
+        &["agent", "x", "--root", "no/such"],
+        &["policy", "lint", "--root", "no/such"],
+        &["config", "show", "--root", "a.txt"],
+        &["learn", "--from", "trace", "--root", "no/such"],
+    ] {
+        let ran: Ran = project.command(args).env("OPENROUTER_API_KEY", "k").output().unwrap().into();
+        let named =
+            if args.contains(&"a.txt") { "a.txt: it is not a directory" } else { "no/such: No such file" };
+        assert!(
+            ran.code == 2 && ran.stderr.contains("--root") && ran.stderr.contains(named),
+            "{args:?}: {ran:?}"
+        );
+    }
+    let workdir = project.run(&["--workdir", "no/such"], "ls");
+    assert!(workdir.code == 126 && workdir.stderr.contains("no/such"), "{workdir:?}");
+    let gone = project.scratch().join("gone");
+    std::fs::create_dir(&gone).unwrap();
+    let harness = cmdgate_tests::harness_binary().to_str().unwrap();
+    for args in ["run -- ls", "check -- ls", "policy lint", "trust", "init", "run --root . -- ls"] {
+        let script = format!("cd '{0}' && rmdir '{0}' && {harness} {args}", gone.display());
+        let _ = std::fs::create_dir(&gone);
+        let mut command = std::process::Command::new("bash");
+        command.args(["-c", &script]);
+        for (name, value) in project.command([""; 0]).get_envs() {
+            if let Some(value) = value {
+                command.env(name, value);
+            }
+        }
+        let ran: Ran = command.output().unwrap().into();
+        assert!(
+            ran.code == 125 && ran.stderr.contains("the current directory is not there any more"),
+            "{args}: {ran:?}"
+        );
+    }
 }

@@ -7,6 +7,7 @@
 //! has trusted exactly its content.
 
 use crate::approve::remember;
+use crate::read;
 use crate::trust::TrustStore;
 use cmdgate_policy::{
     ApprovalPolicy, Grammar, Layer, Policy, PolicyErrors, PolicyFile, Profile, ProfileName, SandboxMode,
@@ -128,14 +129,6 @@ pub enum ConfigError {
         /// The file.
         path: PathBuf,
     },
-    /// A file is larger than any policy.
-    #[error("{path} has {bytes} bytes, and a policy file has at most {LARGEST_FILE}")]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// Its size.
-        bytes: u64,
-    },
     /// A file is not a policy.
     #[error("{errors}")]
     Policy {
@@ -230,25 +223,20 @@ impl Overrides {
 
 fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     let failed = |source: io::Error| ConfigError::Read { path: path.to_path_buf(), source };
-    match fs::metadata(path) {
-        Ok(meta) if meta.len() > LARGEST_FILE => {
-            return Err(ConfigError::TooLarge { path: path.to_path_buf(), bytes: meta.len() });
+    match policy_text(path) {
+        Ok(text) => Ok(Some(text)),
+        // A link that leads nowhere is a mistake that would else silently drop a layer.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => {
+            Ok(None)
         }
-        Ok(meta) if !meta.is_file() => {
-            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")));
-        }
-        Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // A link that leads nowhere is a mistake that would else silently drop a layer.
-            return match fs::symlink_metadata(path) {
-                Ok(_) => Err(failed(error)),
-                Err(_) => Ok(None),
-            };
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(None),
-        Err(error) => return Err(failed(error)),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(None),
+        Err(error) => Err(failed(error)),
     }
-    fs::read_to_string(path).map(Some).map_err(failed)
+}
+
+/// The text of a policy file, which is a regular one of no more than 16 MiB.
+pub(crate) fn policy_text(path: &Path) -> io::Result<String> {
+    read::text(path, LARGEST_FILE)
 }
 
 fn parse(path: &Path, text: &str) -> Result<PolicyFile, ConfigError> {

@@ -19,6 +19,7 @@ pub mod learn;
 pub mod mcp;
 pub mod present;
 mod provide;
+mod read;
 pub mod redact;
 mod repository;
 pub mod resolve;

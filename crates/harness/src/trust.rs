@@ -1,5 +1,6 @@
 //! Which project policy files a person has trusted, by their exact content.
 
+use crate::read;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
@@ -8,6 +9,8 @@ use std::{fs, io};
 
 /// The file in the state directory.
 const FILE: &str = "trusted.json";
+/// A record larger than this, in bytes, was not written by this program.
+const LARGEST: u64 = 256 * 1024 * 1024;
 /// A content longer than this, in bytes, is not kept for later comparison.
 const LONGEST_KEPT: usize = 1024 * 1024;
 
@@ -74,7 +77,7 @@ impl TrustStore {
     pub fn open(state: Option<&Path>) -> Result<Self, TrustError> {
         let Some(state) = state else { return Ok(Self::default()) };
         let path = state.join(FILE);
-        let entries = match fs::read(&path) {
+        let entries = match read::bytes(&path, LARGEST) {
             Ok(bytes) => serde_json::from_slice(&bytes)
                 .map_err(|error| TrustError::Damaged { path: path.clone(), what: error.to_string() })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),

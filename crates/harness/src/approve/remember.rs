@@ -4,7 +4,9 @@
 //! empty it. Rules for one project stand in a layer that is called `project:` and the project's real path; they count
 //! nowhere else.
 
+use crate::config;
 use crate::gate::{Decision, Source};
+use crate::read;
 use cmdgate_policy::{
     Act, Effect, Pattern, Policy, PolicyFile, Rule, Severity, Timestamp, escape, lint_at, runs_anything,
 };
@@ -350,7 +352,7 @@ impl RememberedFile {
     }
 
     fn read(&self) -> Result<String, RememberError> {
-        match std::fs::read_to_string(&self.path) {
+        match config::policy_text(&self.path) {
             Ok(text) => Ok(text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
             Err(error) => Err(self.failed(&error)),
@@ -370,7 +372,9 @@ impl RememberedFile {
         let directory = self.path.parent().ok_or(RememberError::NoDirectory)?;
         let io = |error: io::Error| self.failed(&error);
         std::fs::create_dir_all(directory).map_err(io)?;
-        let lock = std::fs::File::create(self.path.with_extension("lock")).map_err(io)?;
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        let lock = read::open_with(&self.path.with_extension("lock"), &mut options).map_err(io)?;
         lock.lock().map_err(io)?;
         let text = self.read()?;
         let mut document: DocumentMut = text.parse().map_err(|error| self.failed(&error))?;

@@ -72,10 +72,18 @@ pub(crate) enum ProfileArg {
 impl DecideArgs {
     /// The root, as it was named or found.
     pub(crate) fn root(&self) -> Result<PathBuf, Exit> {
-        let current = std::env::current_dir().map_err(|error| {
-            super::fail(Exit::Failed, format_args!("the current directory cannot be read: {error}"))
-        })?;
-        Ok(self.root.as_ref().map_or_else(|| enclosing_repository(&current), |root| current.join(root)))
+        let root = match &self.root {
+            None => return super::place::current().map(|current| enclosing_repository(&current)),
+            Some(root) if root.is_absolute() => root.clone(),
+            Some(root) => super::place::current()?.join(root),
+        };
+        match std::fs::metadata(&root) {
+            Ok(found) if found.is_dir() => Ok(root),
+            Ok(_) => {
+                Err(super::fail(Exit::Usage, format_args!("--root {}: it is not a directory", shown(&root))))
+            }
+            Err(error) => Err(super::fail(Exit::Usage, format_args!("--root {}: {error}", shown(&root)))),
+        }
     }
 
     /// What these options set.
@@ -132,6 +140,10 @@ impl DecideArgs {
     }
 }
 
+fn shown(path: &Path) -> String {
+    crate::present::printable(&path.to_string_lossy())
+}
+
 /// Shows what is wrong with the configuration, with the place in the file where there is one.
 pub(crate) fn config_failed(error: &ConfigError) -> Exit {
     match error {
@@ -139,9 +151,8 @@ pub(crate) fn config_failed(error: &ConfigError) -> Exit {
             anstream::eprintln!("{}", crate::diagnose::policy_errors(text, errors));
             Exit::Policy
         }
-        ConfigError::Read { .. }
-        | ConfigError::Missing { .. }
-        | ConfigError::TooLarge { .. }
-        | ConfigError::Trust(_) => super::fail(Exit::Policy, error),
+        ConfigError::Read { .. } | ConfigError::Missing { .. } | ConfigError::Trust(_) => {
+            super::fail(Exit::Policy, error)
+        }
     }
 }

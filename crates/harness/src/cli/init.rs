@@ -36,9 +36,7 @@ pub(crate) fn init(args: &InitArgs) -> Exit {
 }
 
 fn run(args: &InitArgs) -> Result<Exit, Exit> {
-    let current = std::env::current_dir().map_err(|error| {
-        super::fail(Exit::Failed, format_args!("the current directory cannot be read: {error}"))
-    })?;
+    let current = super::place::current()?;
     let root = args
         .root
         .as_ref()

@@ -1,5 +1,6 @@
 //! Where a command would run: `--root`, `--cwd`, `--grammar`.
 
+use crate::exit::Exit;
 use clap::ValueEnum;
 use cmdgate_classifier::Grammar;
 use std::path::{Component, Path, PathBuf};
@@ -20,6 +21,17 @@ impl From<GrammarName> for Grammar {
             GrammarName::Sequence => Self::Sequence,
         }
     }
+}
+
+/// The current directory, or why there is none.
+pub(crate) fn current() -> Result<PathBuf, Exit> {
+    std::env::current_dir().map_err(|error| {
+        if error.kind() == std::io::ErrorKind::NotFound {
+            let what = "the current directory is not there any more: change into one that is";
+            return super::fail(Exit::Failed, what);
+        }
+        super::fail(Exit::Failed, format_args!("the current directory cannot be read: {error}"))
+    })
 }
 
 /// The enclosing git repository of `directory`, or `directory` itself.

@@ -132,7 +132,7 @@ fn test(files: &[PathBuf], decide: &DecideArgs) -> Result<Exit, Exit> {
     };
     let (mut tried, mut failed, mut wrong) = (0, false, false);
     for path in &paths {
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = config::policy_text(path).map_err(|error| {
             super::fail(Exit::Policy, format_args!("cannot read {}: {error}", path.display()))
         })?;
         match PolicyFile::parse(&path.display().to_string(), &text) {

@@ -1,7 +1,7 @@
 //! `harness trust`: let a project's policy file loosen, in exactly the content that a person has seen.
 
 use super::log::print;
-use crate::config::{PROJECT_FILE, UserDirs};
+use crate::config::{self, PROJECT_FILE, UserDirs};
 use crate::exit::Exit;
 use crate::present::printable;
 use crate::trust::{Before, TrustStore};
@@ -47,19 +47,18 @@ fn run(args: &TrustArgs) -> Result<Exit, Exit> {
     if args.list {
         let mut text = String::new();
         for entry in store.entries() {
-            let now = std::fs::read(&entry.path);
+            let now = config::policy_text(&entry.path);
             let state = match now {
-                Ok(content) if store.is_trusted(&entry.path, &content) => "trusted",
+                Ok(content) if store.is_trusted(&entry.path, content.as_bytes()) => "trusted",
                 Ok(_) => "changed since, so it may only tighten",
-                Err(_) => "gone",
+                Err(error) if error.kind() == io::ErrorKind::NotFound => "gone",
+                Err(_) => "no readable policy file any more",
             };
             let _ = writeln!(text, "{}  {}  {state}", entry.sha256, printable(&entry.path.to_string_lossy()));
         }
         return print(if text.is_empty() { "nothing is trusted\n" } else { &text });
     }
-    let current = std::env::current_dir().map_err(|error| {
-        super::fail(Exit::Failed, format_args!("the current directory cannot be read: {error}"))
-    })?;
+    let current = super::place::current()?;
     let path = args.file.as_ref().map_or_else(
         || super::place::enclosing_repository(&current).join(PROJECT_FILE),
         |file| super::place::absolute(&current, file),
@@ -71,7 +70,7 @@ fn run(args: &TrustArgs) -> Result<Exit, Exit> {
             Err(super::fail(Exit::Unwell, format_args!("{} was not trusted", path.display())))
         };
     }
-    let text = std::fs::read_to_string(&path).map_err(|error| {
+    let text = config::policy_text(&path).map_err(|error| {
         let none = error.kind() == io::ErrorKind::NotFound && args.file.is_none();
         let help = if none { "; `harness init` writes one" } else { "" };
         super::fail(Exit::Policy, format_args!("cannot read {}: {error}{help}", path.display()))

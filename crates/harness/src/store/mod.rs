@@ -136,6 +136,9 @@ impl Store {
                 .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?;
         }
         make_private(&path).map_err(|source| StoreError::Directory { path: path.clone(), source })?;
+        // Opening a FIFO would wait for a writer, and a device has no end.
+        crate::read::regular_or_absent(&path)
+            .map_err(|error| StoreError::NotATrace { path: path.clone(), what: error.to_string() })?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection =
             Connection::open_with_flags(&path, flags).map_err(|source| sqlite(&path, source))?;

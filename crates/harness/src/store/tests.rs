@@ -401,7 +401,7 @@ fn a_file_that_is_no_trace_is_a_clear_error() {
     }
 
     fs::create_dir(dir.path().join("directory")).unwrap();
-    assert!(open("directory").contains("writable"), "{}", open("directory"));
+    assert!(open("directory").contains("it is a directory"), "{}", open("directory"));
     fs::write(dir.path().join("file"), "").unwrap();
     assert!(open("file/trace.db").contains("--trace"), "{}", open("file/trace.db"));
 }
