@@ -1,6 +1,6 @@
 //! `harness agent` as a whole process, against a server of models on this machine.
 
-use cmdgate_tests::model::{Behaviour, ModelServer, calls, says, silent, status};
+use cmdgate_tests::model::{Behaviour, ModelServer, calls, raw, says, silent, status};
 use cmdgate_tests::{Project, Ran, harness_binary};
 use serde_json::json;
 use std::process::{Command, Stdio};
@@ -112,6 +112,24 @@ fn json_says_how_it_ended_and_the_exit_code_too() {
     assert_eq!((failed.code, &failed.json()["outcome"]), (125, &json!("failed")), "{failed:?}");
     assert!(failed.json()["error"].as_str().unwrap().contains("OPENROUTER_API_KEY"), "{failed:?}");
     assert_eq!(server.asked()[0].body["model"], "other/one");
+}
+
+// contract: P14
+#[test]
+fn between_two_attempts_the_cause_the_wait_and_the_number_are_said() {
+    let project = failing_project();
+    let busy = || status(429, "retry-after: 0\r\n", r#"{"error":{"message":"too many\u001b[2J of you"}}"#);
+    let script = vec![busy(), raw("HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{"), says("done")];
+    let (ran, server) = run(&project, script, &["x", "--json"]);
+    assert_eq!((ran.code, server.asked().len()), (0, 3), "{ran:?}");
+    for line in [
+        "the server answered 429: too many\\u{1b}[2J of you\n     again in 0.0 s: attempt 2 of 5\n",
+        "again in 2.",
+        "attempt 3 of 5\n",
+    ] {
+        assert!(ran.stderr.contains(line), "{line}: {}", ran.stderr);
+    }
+    assert_eq!(ran.json()["outcome"], "done");
 }
 
 // contract: P13

@@ -4,7 +4,7 @@ mod chat;
 mod openrouter;
 mod scripted;
 
-pub use openrouter::OpenRouter;
+pub use openrouter::{OpenRouter, Retry, Told};
 pub use scripted::Scripted;
 
 use super::message::{Message, Turn};

@@ -48,6 +48,24 @@ pub struct OpenRouter {
     attempts: u32,
     pause: Duration,
     times: Times,
+    told: Option<Told>,
+}
+
+/// Is told of an attempt that failed.
+pub type Told = Arc<dyn Fn(&Retry<'_>) + Send + Sync>;
+
+/// An attempt that failed, and what comes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Retry<'r> {
+    /// Why, as the error would say it if it were the last attempt.
+    pub why: &'r ProviderError,
+    /// How long is waited now.
+    pub pause: Duration,
+    /// The number of the attempt that comes then.
+    pub attempt: u32,
+    /// The number of the last one that there can be.
+    pub attempts: u32,
 }
 
 /// How long an answer may take.
@@ -130,6 +148,7 @@ impl OpenRouter {
                 read: Duration::from_mins(5),
                 total: Duration::from_mins(15),
             },
+            told: None,
         }
         .with_base_url(DEFAULT_BASE_URL)
     }
@@ -188,6 +207,13 @@ impl OpenRouter {
         self
     }
 
+    /// Tells `told` of every attempt that failed and is made again, before the pause.
+    #[must_use]
+    pub fn with_retries_told(mut self, told: Told) -> Self {
+        self.told = Some(told);
+        self
+    }
+
     /// The model that is asked.
     pub fn model(&self) -> &str {
         &self.model
@@ -213,8 +239,12 @@ impl OpenRouter {
             if !failure.may_pass || attempts >= self.attempts || !in_time {
                 return Err(self.error(failure.what, attempts, begun.elapsed()));
             }
-            tokio::time::sleep(pause).await;
             attempts += 1;
+            if let Some(told) = &self.told {
+                let why = self.error(failure.what, attempts - 1, begun.elapsed());
+                told(&Retry { why: &why, pause, attempt: attempts, attempts: self.attempts });
+            }
+            tokio::time::sleep(pause).await;
         }
     }
 
