@@ -119,6 +119,8 @@ pub enum Reply {
         finished: Box<Finished>,
         /// The end could not be written down.
         unrecorded: Option<RecordError>,
+        /// What ran: what was asked for, or what the approver changed it to.
+        action: Box<Action>,
     },
     /// It was denied, or an approver said no.
     Refused(Box<Decision>),
@@ -298,9 +300,12 @@ impl Session {
         let end = self.run(&approved, options).await;
         let unrecorded = recorder.ended(record, approved.request(), &end).err();
         match end {
-            Ok(finished) => {
-                Reply::Ran { decision: Box::new(decision), finished: Box::new(finished), unrecorded }
-            }
+            Ok(finished) => Reply::Ran {
+                decision: Box::new(decision),
+                finished: Box::new(finished),
+                unrecorded,
+                action: Box::new(approved.request().action.clone()),
+            },
             Err(error) => Reply::Failed(error),
         }
     }

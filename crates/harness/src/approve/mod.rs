@@ -1,5 +1,6 @@
 //! Who answers an ask.
 
+mod menu;
 pub mod pending;
 pub mod remember;
 pub mod terminal;

@@ -1,19 +1,26 @@
 //! Asks the person at the terminal (contract P7).
 
+use super::menu::{self, Line};
 use super::remember::{self, Remember, Scope};
 use super::{Answer, AnswerFuture, Approver, Question};
 use crate::diagnose;
 use crate::gate::Action;
-use crate::present::printable;
+use crate::present::{is_unseen, printable};
+use crate::words;
 use cmdgate_classifier::{Context, Effects, Grammar, classify, classify_argv};
 use cmdgate_policy::{Policy, Rule, SandboxMode, Settings, Timestamp};
-use dialoguer::{Input, Select};
+use console::Term;
+use dialoguer::Input;
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
-/// Asks at the terminal: once, this session, always, no, no with a message.
+/// The longest command that can be changed at the prompt, in characters.
+const LONGEST_CHANGED: usize = 2000;
+
+/// Asks at the terminal: no, once, this session, always, another command, no with a message.
 ///
-/// Whatever goes wrong with the terminal, and a key that ends the program, counts as no.
+/// Whatever goes wrong with the terminal, and a key that ends the program, counts as no. What is asked stands on standard
+/// error, so that standard output can be something else.
 #[derive(Debug, Clone)]
 pub struct TerminalApprover {
     policy: Policy,
@@ -27,7 +34,21 @@ enum Choice {
     Once,
     Session,
     Always,
+    Edit,
     NoWith,
+}
+
+impl Choice {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::No => "no",
+            Self::Once => "yes",
+            Self::Session => "session",
+            Self::Always => "always",
+            Self::Edit => "edit",
+            Self::NoWith => "message",
+        }
+    }
 }
 
 impl TerminalApprover {
@@ -38,41 +59,51 @@ impl TerminalApprover {
     }
 
     fn ask(&self, question: Question<'_>) -> Option<Answer> {
+        menu::forget_typed();
         anstream::eprintln!("{}", diagnose::decision(question.request, question.decision));
         anstream::eprintln!("{}", touches(&question.request.action));
         anstream::eprintln!("sandbox: {}", printable(&self.bounds));
         let rule = remember::propose(question.decision, &self.policy);
-        let mut choices = vec![(Choice::No, "no".to_owned()), (Choice::Once, "yes, once".to_owned())];
         match &rule {
-            Ok(rule) => {
-                let pattern = printable(rule.pattern.as_str());
-                choices.push((Choice::Session, format!("yes, and `{pattern}` until this program ends")));
-                choices.push((Choice::Always, format!("yes, and `{pattern}` always …")));
-            }
+            Ok(rule) => show_rule(question, rule),
             Err(why) => anstream::eprintln!("only once: {}", printable(&why.to_string())),
         }
-        choices.push((Choice::NoWith, "no, with a message".to_owned()));
-        let lines: Vec<&str> = choices.iter().map(|(_, line)| line.as_str()).collect();
-        let at = Select::new().with_prompt("Run it?").items(&lines).default(0).interact_opt().ok()??;
-        let (choice, _) = choices.get(at)?;
-        let yes = |scope, rule: Rule| Answer::Approve {
-            modified: None,
-            remember: vec![Remember { rule: rule.because("approved at the terminal"), scope }],
-        };
-        Some(match (choice, rule) {
-            (Choice::Once, _) => Answer::yes(),
-            (Choice::Session, Ok(rule)) => yes(Scope::Session, rule),
-            (Choice::Always, Ok(rule)) => {
-                let (scope, rule) = always(question, rule)?;
-                yes(scope, rule)
-            }
-            (Choice::NoWith, _) => {
-                let reason: String =
-                    Input::new().with_prompt("Message").allow_empty(true).interact_text().ok()?;
-                Answer::Deny { reason }
-            }
-            (Choice::No | Choice::Session | Choice::Always, _) => return None,
-        })
+        let term = Term::stderr();
+        let mut changed: Option<Action> = None;
+        loop {
+            // A rule is about what was asked, not about what it was changed to.
+            let rule = rule.as_ref().ok().filter(|_| changed.is_none());
+            let shown = changed.as_ref().unwrap_or(&question.request.action);
+            let lines = choices(rule, editable(shown).is_some(), changed.is_some());
+            let yes = |scope, rule: Rule| Answer::Approve {
+                modified: None,
+                remember: vec![Remember { rule: rule.because("approved at the terminal"), scope }],
+            };
+            return match (menu::choose(&term, "Run it?", &lines).ok()??, rule) {
+                (Choice::Once, _) => Some(Answer::Approve { modified: changed, remember: Vec::new() }),
+                (Choice::Session, Some(rule)) => Some(yes(Scope::Session, rule.clone())),
+                (Choice::Always, Some(rule)) => {
+                    let (scope, rule) = always(&term, rule.clone())?;
+                    Some(yes(scope, rule))
+                }
+                (Choice::Edit, _) => {
+                    if let Some(action) = edit(&term, shown).ok()? {
+                        anstream::eprintln!(
+                            "changed to: {}\n{}",
+                            printable(&words::of(&action)),
+                            touches(&action)
+                        );
+                        changed = Some(action).filter(|action| *action != question.request.action);
+                    }
+                    continue;
+                }
+                (Choice::NoWith, _) => {
+                    let message = Input::new().with_prompt("Message").allow_empty(true);
+                    Some(Answer::Deny { reason: message.interact_text_on(&term).ok()? })
+                }
+                (Choice::No | Choice::Session | Choice::Always, _) => None,
+            };
+        }
     }
 }
 
@@ -83,29 +114,82 @@ impl Approver for TerminalApprover {
     }
 }
 
-/// Shows the rule with what else it would let pass, and asks where and how long it counts.
-fn always(question: Question<'_>, rule: Rule) -> Option<(Scope, Rule)> {
+/// The lines of the choice; the first one is what happens when nobody looks.
+fn choices(rule: Option<&Rule>, editable: bool, changed: bool) -> Vec<Line<Choice>> {
+    let mut choices = vec![(Choice::No, "no"), (Choice::Once, "yes, once")];
+    if rule.is_some() {
+        choices.push((Choice::Session, "yes, and allow by this rule until this program ends"));
+        choices.push((Choice::Always, "yes, and always allow by this rule …"));
+    }
+    if editable {
+        let text = if changed { "change the command again" } else { "change the command first" };
+        choices.push((Choice::Edit, text));
+    }
+    choices.push((Choice::NoWith, "no, with a message"));
+    let line = |(value, text): (Choice, &str)| Line { value, word: value.word(), text: text.to_owned() };
+    choices.into_iter().map(line).collect()
+}
+
+/// Shows the rule that would be remembered, with what else it would let pass.
+fn show_rule(question: Question<'_>, rule: &Rule) {
     let whole = if rule.whole { ", as the whole command only" } else { "" };
     let mut text = format!("the rule: allow exec `{}`{whole}", printable(rule.pattern.as_str()));
     let argv = question.decision.commands.argvs.first().map_or(&[][..], Vec::as_slice);
-    for example in remember::also_matches(&rule, argv) {
+    for example in remember::also_matches(rule, argv) {
         let _ = write!(text, "\n  also lets pass: {}", printable(&example));
     }
     anstream::eprintln!("{text}");
-    let choices = [
-        (Scope::Project, None, "in this project"),
-        (Scope::Project, Some(30), "in this project, for 30 days"),
-        (Scope::User, None, "in all projects"),
-        (Scope::User, Some(30), "in all projects, for 30 days"),
+}
+
+/// Asks where and how long the rule counts.
+fn always(term: &Term, rule: Rule) -> Option<(Scope, Rule)> {
+    let lines = [
+        ((Scope::Project, None), "project", "in this project"),
+        ((Scope::Project, Some(30)), "month", "in this project, for 30 days"),
+        ((Scope::User, None), "all", "in all projects"),
+        ((Scope::User, Some(30)), "all-month", "in all projects, for 30 days"),
     ];
-    let lines = choices.map(|(_, _, line)| line);
-    let at = Select::new().with_prompt("Where?").items(lines).default(0).interact_opt().ok()??;
-    let (scope, days, _) = choices.get(at)?;
+    let lines = lines.map(|(value, word, text)| Line { value, word, text: text.to_owned() });
+    let (scope, days) = menu::choose(term, "Where?", &lines).ok()??;
     let rule = match days {
         Some(days) => rule.until(Timestamp::from(SystemTime::now() + Duration::from_hours(24 * days))),
         None => rule,
     };
-    Some((*scope, rule))
+    Some((scope, rule))
+}
+
+/// A command as it can be changed on one line.
+fn editable(action: &Action) -> Option<String> {
+    let text = match action {
+        Action::Shell(command) => command.clone(),
+        Action::Exec(argv) => words::line(argv),
+        // What a file tool would write is the model's, under whatever name.
+        Action::Read(_) | Action::Write(_) => return None,
+    };
+    let fits = text.chars().count() <= LONGEST_CHANGED && !text.chars().any(is_unseen);
+    fits.then_some(text)
+}
+
+/// Lets the person change a command; nothing when it is none any more.
+fn edit(term: &Term, action: &Action) -> dialoguer::Result<Option<Action>> {
+    let input =
+        Input::<String>::new().with_prompt("Command").with_initial_text(editable(action).unwrap_or_default());
+    let text = input.allow_empty(true).interact_text_on(term)?;
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    Ok(match action {
+        Action::Exec(_) => match words::parse(text) {
+            Ok(argv) => Some(Action::Exec(argv)),
+            Err(why) => {
+                anstream::eprintln!("not changed: {}", printable(&why));
+                None
+            }
+        },
+        Action::Shell(_) => Some(Action::Shell(text.to_owned())),
+        Action::Read(_) | Action::Write(_) => None,
+    })
 }
 
 /// What bounds a command under these settings: the mode of the sandbox and the network, on one line.
@@ -142,7 +226,7 @@ fn effects_of(effects: &Effects<'_>) -> String {
     };
     let mut lines = Vec::new();
     for (name, texts) in [
-        ("runs", effects.runs.iter().map(|run| printable(&run.argv.join(" "))).collect()),
+        ("runs", effects.runs.iter().map(|run| printable(&words::line(&run.argv))).collect()),
         ("reads", paths(&effects.reads)),
         ("writes", paths(&effects.writes)),
         ("reaches", effects.network.iter().map(|host| printable(host)).collect::<Vec<_>>()),

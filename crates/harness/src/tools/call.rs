@@ -225,7 +225,7 @@ impl<'t> Toolbox<'t> {
         only_harmless: bool,
     ) -> ToolReply {
         request.workdir = workdir.map(PathBuf::from);
-        let shown = short(&shown(&request.action)).into_owned();
+        let asked = shown(&request.action);
         let options = RunOptions { timeout: timeout.map(Duration::from_millis), ..self.options.clone() };
         let reply = if only_harmless {
             self.session.perform_harmless(request, options, self.recorder).await
@@ -233,9 +233,14 @@ impl<'t> Toolbox<'t> {
             self.session.perform(request, options, self.approver, self.recorder).await
         };
         match &reply {
-            Reply::Ran { decision, finished, unrecorded } => {
+            Reply::Ran { decision, finished, unrecorded, action } => {
                 let root = self.session.gate().root();
+                let ran = shown(action);
+                let shown = short(&ran);
                 let mut text = present::report(&shown, root, finished);
+                if ran != asked {
+                    text.push_str("\n[the approver changed the command: what ran is the one above]\n");
+                }
                 let hint = self.session.hint(decision);
                 if let Some(hint) = &hint {
                     let _ = writeln!(text, "\n[{hint}]");
@@ -252,17 +257,17 @@ impl<'t> Toolbox<'t> {
                 ToolReply { code, ..ToolReply::done(text) }.with(&replied)
             }
             Reply::Refused(_) | Reply::ApprovalRequired { .. } | Reply::Failed(_) | Reply::NotRecorded(_) => {
-                self.refused(&shown, &reply)
+                self.refused(&short(&asked), &reply)
             }
         }
     }
 
     async fn start(&self, request: Request) -> ToolReply {
-        let shown = short(&shown(&request.action)).into_owned();
+        let asked = shown(&request.action);
         let Admitted { approved, record, .. } =
             match self.session.admit(request, self.approver, self.recorder).await {
                 Ok(admitted) => admitted,
-                Err(reply) => return self.refused(&shown, &reply),
+                Err(reply) => return self.refused(&short(&asked), &reply),
             };
         // Whoever cancels the call that starts it does not end it any more.
         let options = RunOptions { cancel: None, ..self.options.clone() };
@@ -270,9 +275,14 @@ impl<'t> Toolbox<'t> {
             Ok(background) => {
                 let id = background.id();
                 self.backgrounds.add(background, record, approved.request().clone());
-                let replied = Replied::background(&shown, WireBackground::started(id));
-                ToolReply::done(format!("Background {id}: started. shell_poll shows what it prints."))
-                    .with(&replied)
+                let ran = shown(&approved.request().action);
+                let started = short(&ran);
+                let mut text = format!("Background {id}: started. shell_poll shows what it prints.");
+                if ran != asked {
+                    let _ = write!(text, " The approver changed the command to: {started}");
+                }
+                let replied = Replied::background(&started, WireBackground::started(id));
+                ToolReply::done(text).with(&replied)
             }
             Err(error) => {
                 let text = format!("EXECUTION_ERROR: {error}");
