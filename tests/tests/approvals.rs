@@ -226,15 +226,102 @@ fn a_command_with_a_secret_is_not_stored_whole_and_not_resumed() {
     assert!(approved.code == 1 && approved.stderr.contains("secret"), "{approved:?}");
 }
 
+#[test]
+fn files_that_a_command_reaches_by_its_directories_and_drivers_are_noted() {
+    // contract: P9
+    let project = Project::new();
+    project.write("package.json", r#"{"scripts": {"test": "echo one"}}"#);
+    project.write("a/b/deep.sh", "echo one\n");
+    project.write("a/Makefile", "all:\n\techo one\n");
+    project.write("a/package.json", "{}");
+    project.write("a=b.sh", "echo one\n");
+    let large = std::fs::File::create(project.root().join("large.bin")).unwrap();
+    large.set_len(64 << 20).unwrap();
+    let later = std::os::unix::fs::FileExt::write_at;
+    for (command, changed) in [
+        ("npm test", "package.json"),
+        ("cd a && cd b && bash deep.sh", "a/b/deep.sh"),
+        ("cd a; make", "a/Makefile"),
+        ("make -C a all", "a/Makefile"),
+        ("make -Ca all", "a/Makefile"),
+        ("npm --prefix=a run x", "a/package.json"),
+        ("npm --prefix a run x", "a/package.json"),
+        ("bash -c 'cd a && make'", "a/Makefile"),
+        ("bash ./a=b.sh", "a=b.sh"),
+        // Beyond what is read of a file, of the same length before and after.
+        ("dd if=large.bin of=copy", "large.bin"),
+    ] {
+        let id = ask(&project, command);
+        assert_eq!(project.harness(["approvals", "approve", &id]).code, 0, "{command}");
+        let path = project.root().join(changed);
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        if changed == "large.bin" {
+            later(&file, b"x", 60 << 20).unwrap();
+        } else {
+            let before = std::fs::read_to_string(&path).unwrap();
+            std::fs::write(&path, format!("{before}\n")).unwrap();
+        }
+        let said = format!("{changed} has another content");
+        let show = project.harness(["approvals", "show", &id]);
+        assert!(show.stdout.contains(&said), "{command}: {show:?}");
+        let ran = project.harness(["approvals", "resume", &id]);
+        assert!(ran.code == 126 && ran.stderr.contains(&said), "{command}: {ran:?}");
+    }
+    assert!(!project.root().join("copy").exists());
+}
+
+#[test]
+fn files_that_a_command_may_run_without_naming_them_are_said_to_have_changed() {
+    // contract: P9
+    let project = Project::new();
+    project.write("package.json", r#"{"scripts": {"test": "node test.js"}}"#);
+    project.write("test.js", "1\n");
+    let driven = ask(&project, "npm test");
+    let plain = ask(&project, "touch made.txt");
+    project.write("test.js", "2\n");
+    // Whoever sets its time back does not hide it.
+    let status =
+        Command::new("touch").args(["-d", "2001-01-01", "test.js"]).current_dir(project.root()).status();
+    assert!(status.unwrap().success());
+    let said = "changed since it was asked: test.js, which it may run";
+    let show = project.harness(["approvals", "show", &driven]).stdout;
+    assert!(show.contains(said), "{show}");
+    let approved = project.harness(["approvals", "approve", &driven]);
+    assert!(approved.code == 0 && approved.stderr.contains(said), "{approved:?}");
+    let json = project.harness(["approvals", "show", &driven, "--json"]).json();
+    assert_eq!(json["changes"], serde_json::json!(["test.js, which it may run"]));
+    // It is no reason to refuse: the work goes on while a question waits.
+    let ran = project.harness(["approvals", "resume", &driven]);
+    assert!(ran.code != 126 && ran.stderr.contains(said), "{ran:?}");
+    assert!(!project.harness(["approvals", "show", &plain]).stdout.contains("changed since"));
+}
+
 /// Runs `harness run` at a pseudo-terminal and presses `keys` (Python's spelling) at its question.
 fn at_terminal(project: &Project, command: &str, keys: &[&str]) -> Ran {
+    typed(project, &[&["run"], &WRITE[..], &["--", command]].concat(), "", keys, None)
+}
+
+/// Runs `harness` at a pseudo-terminal: `early` is typed before anything is asked, `keys` at the question; standard output
+/// goes to the file, where there is one.
+fn typed(
+    project: &Project,
+    args: &[&str],
+    early: &str,
+    keys: &[&str],
+    stdout: Option<&std::path::Path>,
+) -> Ran {
     let script = r#"
 import os, pty, select, sys, time
-argv, keys = sys.argv[1].split('\x1f'), [k.encode().decode('unicode_escape') for k in sys.argv[2].split('\x1f')]
+argv, early, keys, to = [arg.split('\x1f') for arg in sys.argv[1:]]
+real = lambda key: key.encode().decode('unicode_escape').encode()
+keys = [real(key) for key in keys if key]
 pid, fd = pty.fork()
 if pid == 0:
     os.environ['TERM'] = 'xterm'
+    if to[0]:
+        os.dup2(os.open(to[0], os.O_WRONLY | os.O_CREAT), 1)
     os.execv(argv[0], argv)
+os.write(fd, real(early[0]))
 out, asked, end = b'', 0, time.time() + 60
 while time.time() < end:
     ready, _, _ = select.select([fd], [], [], 0.2)
@@ -247,14 +334,17 @@ while time.time() < end:
             break
         out += data
     elif keys and (b'Run it?' in out):
-        os.write(fd, keys.pop(0).encode())
+        os.write(fd, keys.pop(0))
 _, status = os.waitpid(pid, 0)
 sys.stdout.buffer.write(out)
 sys.exit(os.waitstatus_to_exitcode(status))
 "#;
-    let argv = [&[harness_binary().to_str().unwrap(), "run"], &WRITE[..], &["--", command]].concat();
+    let argv = [&[harness_binary().to_str().unwrap()], args].concat();
+    let to = stdout.map_or("", |path| path.to_str().unwrap());
     let mut python = Command::new("python3");
-    python.args(["-c", script, &argv.join("\x1f"), &keys.join("\x1f")]).current_dir(project.root());
+    python
+        .args(["-c", script, &argv.join("\x1f"), early, &keys.join("\x1f"), to])
+        .current_dir(project.root());
     for (name, value) in project.command([""; 0]).get_envs() {
         if let Some(value) = value {
             python.env(name, value);
@@ -281,6 +371,102 @@ fn a_person_at_the_terminal_is_asked() {
     let message = at_terminal(&project, "touch other", &["\\x1b[A", ENTER, "use src", ENTER]);
     assert!(message.code == 126, "{message:?}");
     assert!(project.harness(["log", "--refused"]).stdout.contains("use src"));
+}
+
+#[test]
+fn letters_move_and_enter_chooses_and_nothing_typed_before_counts() {
+    // contract: P7
+    let project = Project::new();
+    let made = |name: &str| project.root().join(name).exists();
+    for (name, keys, yes) in [
+        ("y", &["y", ENTER][..], true),
+        ("yes", &["yes", ENTER], true),
+        ("yes-at-once", &["yes\\r"], true),
+        ("n", &["n", ENTER], false),
+        ("no", &["no", ENTER], false),
+        ("not-yes", &["y", "n", ENTER], false),
+        ("unknown", &["x", ENTER], false),
+        ("escape", &["y", "\\x1b"], false),
+        ("interrupted", &["y", "\\x03"], false),
+    ] {
+        let ran = at_terminal(&project, &format!("touch {name}"), keys);
+        assert_eq!((ran.code == 0, made(name)), (yes, yes), "{name}: {ran:?}");
+        // The cursor is there again.
+        assert!(ran.stdout.rfind("\u{1b}[?25h") > ran.stdout.rfind("\u{1b}[?25l"), "{name}: {ran:?}");
+    }
+    assert!(project.harness(["rules", "list"]).stdout.contains("no rules"));
+    let run = [&["run"], &WRITE[..], &["--", "touch early"]].concat();
+    let early = typed(&project, &run, "y\\ryes\\r", &[ENTER], None);
+    assert!(early.code == 126 && !made("early"), "{early:?}");
+    let always = at_terminal(&project, "touch kept", &["a", ENTER, "all-", ENTER]);
+    assert!(always.code == 0 && made("kept"), "{always:?}");
+    let rules = project.harness(["rules", "list", "--json"]).json();
+    assert_eq!(
+        (&rules["rules"][0]["pattern"], &rules["rules"][0]["project"]),
+        (&"touch kept".into(), &Value::Null)
+    );
+    assert!(rules["rules"][0]["expires"].is_string(), "{rules}");
+    let message = at_terminal(&project, "touch other", &["m", ENTER, "use src", ENTER]);
+    assert!(
+        message.code == 126 && project.harness(["log", "--refused"]).stdout.contains("use src"),
+        "{message:?}"
+    );
+}
+
+#[test]
+fn the_command_can_be_changed_before_it_is_approved_and_is_decided_anew() {
+    // contract: P7
+    let project = Project::new();
+    project.write_beside(
+        "config/cmdgate/policy.toml",
+        "[[rule]]\nact = \"exec\"\neffect = \"deny\"\npattern = \"rm **\"\n",
+    );
+    let made = |name: &str| project.root().join(name).exists();
+    let ran = at_terminal(&project, "touch one", &["e", ENTER, "-two", ENTER, "y", ENTER]);
+    assert!(ran.code == 0 && made("one-two") && !made("one"), "{ran:?}");
+    assert!(
+        ran.stdout.contains("changed to: touch one-two") && ran.stdout.contains("Command: touch one-two"),
+        "{ran:?}"
+    );
+    let log = project.harness(["log", "--json"]).json();
+    let step = log["steps"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!((&step["command"], &step["status"]), (&"touch one".into(), &"approved".into()), "{step}");
+    assert_eq!(step["answer_reason"], "changed to: touch one-two", "{step}");
+    // Changed, and then not approved after all.
+    let no = at_terminal(&project, "touch three", &["e", ENTER, "-four", ENTER, ENTER]);
+    assert!(no.code == 126 && !made("three") && !made("three-four"), "{no:?}");
+    // A deny holds for what it was changed to.
+    let denied = at_terminal(&project, "touch five", &["e", ENTER, "; rm a.txt", ENTER, "y", ENTER]);
+    assert!(denied.code == 126 && made("a.txt") && !made("five"), "{denied:?}");
+    // The rule that was shown was about what was asked, so it is not offered for another command.
+    let changed = denied.stdout.split("changed to:").nth(1).unwrap();
+    assert!(changed.contains("yes, once") && !changed.contains("always"), "{changed}");
+    // An argument list stays one.
+    let exec = |keys: &[&str]| {
+        typed(&project, &[&["exec"], &WRITE[..], &["--", "touch", "a b"]].concat(), "", keys, None)
+    };
+    let ran = exec(&["e", ENTER, " 'c d'", ENTER, "y", ENTER]);
+    assert!(ran.code == 0 && made("a b") && made("c d"), "{ran:?}");
+    let ran = exec(&["e", ENTER, " && touch e", ENTER, "n", ENTER]);
+    assert!(ran.code == 126 && ran.stdout.contains("not changed: write one program"), "{ran:?}");
+    assert_eq!(project.harness(["log", "verify"]).code, 0);
+}
+
+#[test]
+fn with_json_the_question_is_at_the_terminal_and_the_answer_in_the_output() {
+    // contract: P7, S17
+    let project = Project::new();
+    let out = project.scratch().join("out.json");
+    let run = [&["run", "--json"], &WRITE[..], &["--", "touch made.txt"]].concat();
+    for (keys, code, reply) in [(&[ENTER][..], 126, "refused"), (&["y", ENTER], 0, "ran")] {
+        let ran = typed(&project, &run, "", keys, Some(&out));
+        assert!(ran.code == code && ran.stdout.contains("Run it?"), "{ran:?}");
+        let printed = std::fs::read_to_string(&out).unwrap();
+        let json: Value = serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"));
+        assert_eq!(json["reply"], reply, "{printed}");
+        assert_eq!(project.root().join("made.txt").exists(), reply == "ran");
+        std::fs::remove_file(&out).unwrap();
+    }
 }
 
 #[test]

@@ -28,7 +28,15 @@ fn what_is_printed_as_json_is_what_the_schema_says() {
     let schema = schema(&project);
     project.write(".env", "A=1\n");
     assert_eq!(project.harness(["install", "gemini"]).code, 0);
-    let commands: [&[&str]; 16] = [
+    project.write_beside(
+        "config/cmdgate/remembered.toml",
+        "[[rule]]\nact = \"exec\"\neffect = \"allow\"\npattern = \"touch **\"\nexpires = 2099-01-01T00:00:00Z\n",
+    );
+    project.write_beside(
+        "settings.json",
+        r#"{"permissions": {"allow": ["Bash(npm test:*)"], "deny": ["Read(x)"]}}"#,
+    );
+    let commands: [&[&str]; 22] = [
         &["classify", "--json", "--", "grep -n x a.txt | head; rm b"],
         &["check", "--json", "--", "cat .env"],
         &["check", "--json", "--", "git status"],
@@ -43,6 +51,12 @@ fn what_is_printed_as_json_is_what_the_schema_says() {
         &["policy", "show", "--json"],
         &["policy", "check", "exec", "npm test", "--json"],
         &["policy", "lint", "--json"],
+        &["approvals", "list", "--json"],
+        &["approvals", "show", "1", "--json"],
+        &["approvals", "approve", "1", "--json"],
+        &["rules", "list", "--json"],
+        &["import", "claude", "../settings.json", "--report", "--json"],
+        &["learn", "--from", "trace", "--json"],
         &["log", "--json"],
         &["log", "verify", "--json"],
     ];
@@ -51,6 +65,8 @@ fn what_is_printed_as_json_is_what_the_schema_says() {
         let name: Vec<&str> = command.iter().take_while(|word| !word.starts_with("--")).copied().collect();
         let name = match command {
             ["doctor", "--agents", ..] => "harness doctor --agents".to_owned(),
+            ["approvals", "show" | "approve", ..] => "harness approvals show".to_owned(),
+            ["import", ..] => "harness import".to_owned(),
             ["policy", "check", ..] => "harness policy check".to_owned(),
             _ => format!("harness {}", name.join(" ")),
         };

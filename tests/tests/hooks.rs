@@ -379,6 +379,28 @@ fn a_code_allows_one_run() {
     assert_eq!(project.harness(["log", "verify"]).code, 0);
 }
 
+// contract: P9
+#[test]
+fn a_code_is_no_yes_to_a_script_that_changed_meanwhile() {
+    let project = Project::new();
+    let row = *RECORDED.iter().find(|row| row.0 == Agent::Windsurf).unwrap();
+    project.write("job.sh", "echo one\n");
+    let sent = payload(&project, row, "bash job.sh").to_string();
+    let refused = send(&project, row.0, &[], sent.as_bytes());
+    let code = |ran: &Ran| {
+        let (_, rest) = ran.stderr.split_once("harness allow-once ").unwrap_or_else(|| panic!("{ran:?}"));
+        rest.split('`').next().unwrap().to_owned()
+    };
+    let first = code(&refused);
+    assert_eq!(project.harness(["allow-once", "--yes", &first]).code, 0);
+    project.write("job.sh", "echo two\n");
+    let again = send(&project, row.0, &[], sent.as_bytes());
+    assert_eq!(again.code, 2, "{again:?}");
+    assert_ne!(code(&again), first);
+    project.write("job.sh", "echo one\n");
+    assert_eq!(send(&project, row.0, &[], sent.as_bytes()).code, 0, "the one that was allowed");
+}
+
 // contract: P12
 #[test]
 fn a_code_is_for_the_agent_that_asked_and_shows_what_it_allows() {

@@ -5,6 +5,7 @@
 pub mod agent;
 pub mod agents;
 pub mod config;
+pub mod rules;
 #[cfg(test)]
 mod schema;
 pub mod trace;

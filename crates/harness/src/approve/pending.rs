@@ -3,30 +3,58 @@
 //! An answer lifts an ask once. When the command is resumed it is decided again, so that a deny that came meanwhile
 //! holds, and what changed since the question is named: the files that the command names, its directory, the policy.
 
+use crate::approve::remember::is_runner;
 use crate::approve::terminal;
 use crate::gate::{Action, Decision, Request};
+use crate::read;
 use crate::session::{RecordId, Session};
 use crate::store::{RunRecorder, Store, StoreError};
-use crate::{diagnose, wire};
+use crate::{diagnose, unwrap, wire};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Files that decide what a program does although no argument names them.
 const DRIVERS: &[(&str, &[&str])] = &[
+    ("bun", &["package.json", "bunfig.toml"]),
+    ("bundle", &["Gemfile"]),
+    ("cargo", &["Cargo.toml", "build.rs", ".cargo/config.toml", "rust-toolchain.toml", "rust-toolchain"]),
+    ("cmake", &["CMakeLists.txt", "CMakePresets.json"]),
+    ("composer", &["composer.json"]),
+    ("deno", &["deno.json", "deno.jsonc", "package.json"]),
+    ("docker", &["Dockerfile", "compose.yaml", "compose.yml", "docker-compose.yml"]),
+    ("git", &[".git/config"]),
+    ("go", &["go.mod"]),
+    ("gradle", &["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"]),
+    ("just", &["justfile", "Justfile", ".justfile"]),
+    ("make", &["Makefile", "makefile", "GNUmakefile"]),
+    ("mix", &["mix.exs"]),
+    ("mvn", &["pom.xml"]),
+    ("ninja", &["build.ninja"]),
+    ("nox", &["noxfile.py"]),
     ("npm", &["package.json", ".npmrc"]),
     ("npx", &["package.json", ".npmrc"]),
-    ("yarn", &["package.json", ".yarnrc.yml"]),
     ("pnpm", &["package.json", ".npmrc"]),
-    ("make", &["Makefile", "makefile", "GNUmakefile"]),
-    ("cargo", &["Cargo.toml", "build.rs", ".cargo/config.toml"]),
-    ("go", &["go.mod"]),
-    ("just", &["justfile"]),
-    ("git", &[".git/config"]),
-    ("pytest", &["pyproject.toml", "conftest.py", "setup.cfg"]),
+    ("poetry", &["pyproject.toml"]),
+    ("pre-commit", &[".pre-commit-config.yaml"]),
+    ("pytest", &["pyproject.toml", "conftest.py", "setup.cfg", "pytest.ini", "tox.ini"]),
+    ("rake", &["Rakefile"]),
+    ("task", &["Taskfile.yml", "Taskfile.yaml"]),
+    ("tox", &["tox.ini", "pyproject.toml", "setup.cfg"]),
+    ("uv", &["pyproject.toml"]),
+    ("yarn", &["package.json", ".yarnrc.yml"]),
 ];
+/// So many files that changed around a command are named.
+const SHOWN_AROUND: usize = 5;
+/// So many entries of a project are looked at for files that changed around a command.
+const MOST_AROUND: usize = 20_000;
+/// Directories with very many files, in which none is looked for that changed around a command.
+const NOT_AROUND: &[&str] = &[".git", "node_modules", "target"];
+/// At most so many directories are taken for those in which a command of the line may run.
+const MOST_PLACES: usize = 16;
 /// Only so much of a file is hashed, in bytes; the size counts as well.
 const HASHED_BYTES: u64 = 16 * 1024 * 1024;
 /// At most so many files are looked at.
@@ -138,6 +166,46 @@ impl Pending {
             }
         }
         changes
+    }
+
+    /// Whether it waits for an answer, or for being resumed.
+    pub fn is_open(&self) -> bool {
+        matches!(self.state.as_str(), "pending" | "approved")
+    }
+
+    /// Files of the project that were written since it was asked, for a command that may run any of them without naming
+    /// it: as a sentence fragment, nothing when there are none. What lies below `.git`, `node_modules` and `target` is not
+    /// looked at, nor more than 20,000 entries.
+    pub fn changed_around(&self) -> Option<String> {
+        let commands = match &self.request.action {
+            Action::Shell(command) => unwrap::commands(command),
+            Action::Exec(argv) => unwrap::commands_of_argv(argv),
+            Action::Read(_) | Action::Write(_) => return None,
+        };
+        let runs_files = |argv: &Vec<String>| {
+            let program = program_of(argv);
+            is_runner(program)
+                || DRIVERS.iter().any(|(name, _)| *name == program)
+                || argv.first().is_some_and(|program| program.contains('/'))
+        };
+        let mut argvs = commands.argvs.iter().chain(&commands.possible);
+        if !commands.incomplete && !commands.interprets && !argvs.any(runs_files) {
+            return None;
+        }
+        let written = written_since(&self.root, self.at.parse().ok()?);
+        let named: Vec<String> = written
+            .iter()
+            .take(SHOWN_AROUND)
+            .map(|path| path.strip_prefix(&self.root).unwrap_or(path).display().to_string())
+            .collect();
+        match written.len() {
+            0 => None,
+            1 => Some(format!("{}, which it may run", named.join(", "))),
+            count if count > SHOWN_AROUND => {
+                Some(format!("{count} files that it may run: {}, …", named.join(", ")))
+            }
+            count => Some(format!("{count} files that it may run: {}", named.join(", "))),
+        }
     }
 
     /// In what sandbox it would have run when it was asked: the mode, and the network.
@@ -270,15 +338,9 @@ pub fn policy_hash(session: &Session) -> String {
 
 /// The files that a command names, and those that drive its programs, each under the name by which it is reached: one that
 /// is not there yet may be made before the answer, and a symlink may come to lead elsewhere.
-fn files_of(decision: &Decision, root: &Path) -> Vec<FileState> {
+pub(crate) fn files_of(decision: &Decision, root: &Path) -> Vec<FileState> {
     let commands = || decision.commands.argvs.iter().chain(&decision.commands.possible);
-    let program_of = |argv: &[String]| {
-        argv.first().and_then(|program| program.rsplit('/').next()).unwrap_or_default().to_owned()
-    };
-    let mut bases = vec![decision.workdir.clone()];
-    for argv in commands().filter(|argv| program_of(argv) == "cd") {
-        bases.extend(argv.last().map(|directory| decision.workdir.join(directory)));
-    }
+    let places = places_of(commands(), &decision.workdir);
     let mut files: Vec<PathBuf> = Vec::new();
     let mut add = |path: PathBuf, expected: bool| {
         if (expected || path.is_file()) && !files.contains(&path) && files.len() < MOST_FILES {
@@ -286,23 +348,111 @@ fn files_of(decision: &Decision, root: &Path) -> Vec<FileState> {
         }
     };
     for argv in commands() {
+        // `make -C sub` and `npm --prefix=sub` are driven by what lies there.
+        let mut driven = places.clone();
         for word in argv {
-            let word = word.split_once('=').map_or(word.as_str(), |(_, value)| value);
-            let like_a_path = word.contains(['/', '.']) && !word.contains(char::is_whitespace);
-            for base in &bases {
-                add(base.join(word), like_a_path);
+            for word in values_of(word) {
+                let like_a_path = word.contains(['/', '.']) && !word.contains(char::is_whitespace);
+                for place in &places {
+                    let path = place.join(word);
+                    if path.is_dir() && driven.len() < MOST_PLACES {
+                        driven.push(path);
+                    } else {
+                        add(path, like_a_path);
+                    }
+                }
             }
         }
         let program = program_of(argv);
         for (_, drivers) in DRIVERS.iter().filter(|(name, _)| *name == program) {
-            for driver in *drivers {
-                for base in bases.iter().map(PathBuf::as_path).chain([root]) {
-                    add(base.join(driver), true);
+            for place in driven.iter().map(PathBuf::as_path).chain([root]) {
+                for driver in *drivers {
+                    add(place.join(driver), true);
                 }
             }
         }
     }
     files.into_iter().map(|path| FileState { sha256: hash_of(&path), path }).collect()
+}
+
+/// The files below `root` whose content or metadata was written after a time, in the order of their paths.
+fn written_since(root: &Path, at: jiff::Timestamp) -> Vec<PathBuf> {
+    let (mut written, mut seen) = (Vec::new(), 0_usize);
+    let mut directories = VecDeque::from([root.to_path_buf()]);
+    while let Some(directory) = directories.pop_front() {
+        for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
+            seen += 1;
+            if seen > MOST_AROUND {
+                break;
+            }
+            // Of a symlink itself: where it leads is looked at if it is in the project.
+            let Ok(found) = entry.metadata() else { continue };
+            if found.is_dir() {
+                if !NOT_AROUND.iter().any(|name| entry.file_name() == *name) {
+                    directories.push_back(entry.path());
+                }
+            } else if changed_at(&found).is_some_and(|changed| changed > at) {
+                written.push(entry.path());
+            }
+        }
+    }
+    written.sort();
+    written
+}
+
+/// When a file was changed last. Unlike the time of its content, nobody can set this one back.
+#[cfg(unix)]
+fn changed_at(found: &std::fs::Metadata) -> Option<jiff::Timestamp> {
+    use std::os::unix::fs::MetadataExt as _;
+    jiff::Timestamp::new(found.ctime(), i32::try_from(found.ctime_nsec()).ok()?).ok()
+}
+
+#[cfg(not(unix))]
+fn changed_at(found: &std::fs::Metadata) -> Option<jiff::Timestamp> {
+    jiff::Timestamp::try_from(found.modified().ok()?).ok()
+}
+
+/// A text that is another one as soon as one of these files has another content.
+pub(crate) fn fingerprint(files: &[FileState]) -> String {
+    let mut hasher = Sha256::new();
+    for file in files {
+        hasher.update(file.path.as_os_str().as_encoded_bytes());
+        hasher.update([0]);
+        hasher.update(file.sha256.as_deref().unwrap_or_default());
+        hasher.update([0]);
+    }
+    hex(&hasher.finalize())
+}
+
+fn program_of(argv: &[String]) -> &str {
+    argv.first().and_then(|program| program.rsplit('/').next()).unwrap_or_default()
+}
+
+/// The directories in which the commands of a line may run: where it begins, and wherever its `cd` lead, one after the
+/// other or each by itself.
+fn places_of<'a>(commands: impl Iterator<Item = &'a Vec<String>>, workdir: &Path) -> Vec<PathBuf> {
+    let mut places = vec![workdir.to_path_buf()];
+    for argv in commands.filter(|argv| matches!(program_of(argv), "cd" | "pushd")) {
+        let Some(to) = argv.get(1..).and_then(<[String]>::last) else { continue };
+        let reached: Vec<PathBuf> = places.iter().map(|place| place.join(to)).collect();
+        for place in reached {
+            if !places.contains(&place) && places.len() < MOST_PLACES {
+                places.push(place);
+            }
+        }
+    }
+    places
+}
+
+/// What a word may name: itself, the value after its `=`, or the one right behind a short flag.
+fn values_of(word: &str) -> impl Iterator<Item = &str> {
+    let assigned = word.split_once('=').map(|(_, value)| value);
+    let attached = word.strip_prefix('-').filter(|rest| !rest.starts_with('-')).and_then(|rest| {
+        let mut rest = rest.chars();
+        rest.next().map(|_| rest.as_str())
+    });
+    let whole = Some(word).filter(|word| !word.starts_with('-'));
+    [assigned, attached, whole].into_iter().flatten().filter(|value| !value.is_empty() && value.len() < 4096)
 }
 
 /// Of the content that the name leads to; none when there is nothing.
@@ -312,13 +462,20 @@ fn hash_of(path: &Path) -> Option<String> {
     if !found.is_file() {
         return Some(if found.is_dir() { "a directory" } else { "not a file" }.to_owned());
     }
-    let file = std::fs::File::open(path).ok()?;
-    let size = file.metadata().ok()?.len();
+    let Ok(file) = read::open(path) else { return Some("not readable".to_owned()) };
+    let found = file.metadata().ok()?;
     let mut content = Vec::new();
     file.take(HASHED_BYTES).read_to_end(&mut content).ok()?;
     let mut hasher = Sha256::new();
-    hasher.update(size.to_le_bytes());
+    hasher.update(found.len().to_le_bytes());
     hasher.update(&content);
+    #[cfg(unix)]
+    if found.len() > HASHED_BYTES {
+        // Of what is not read, the times say whether it was written.
+        use std::os::unix::fs::MetadataExt as _;
+        let written = (found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec());
+        hasher.update(format!("{} {} {written:?}", found.dev(), found.ino()));
+    }
     Some(hex(&hasher.finalize()))
 }
 

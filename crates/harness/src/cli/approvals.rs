@@ -5,10 +5,12 @@ use super::log::{new_table, print, print_json, short_time};
 use crate::approve::pending::{Pending, PendingError};
 use crate::exit::Exit;
 use crate::present::printable;
-use crate::wire::SCHEMA_VERSION;
+use crate::wire::rules::{Approval, Approvals};
+use crate::words;
 use clap::{Subcommand, ValueEnum};
 use comfy_table::Cell;
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 /// Answer questions that nobody could answer when they were asked, and resume what was approved
@@ -85,8 +87,7 @@ fn run(args: &ApprovalsArgs) -> Result<Exit, Exit> {
         ApprovalsCommand::List { all } => {
             let list = store.pendings(*all).map_err(failed)?;
             if args.json {
-                let approvals: Vec<Value> = list.iter().map(json_of).collect();
-                return print_json(&json!({ "schema_version": SCHEMA_VERSION, "approvals": approvals }));
+                return print_json(&Approvals::new(&list));
             }
             if list.is_empty() {
                 return print("nothing waits for an answer\n");
@@ -97,7 +98,7 @@ fn run(args: &ApprovalsArgs) -> Result<Exit, Exit> {
                     Cell::new(pending.id),
                     Cell::new(short_time(&pending.at)),
                     Cell::new(&pending.state),
-                    Cell::new(printable(&pending.request.action.text())),
+                    Cell::new(printable(&words::of(&pending.request.action))),
                     Cell::new(printable(pending.sandbox())),
                     Cell::new(printable(&pending.root.to_string_lossy())),
                 ]);
@@ -106,31 +107,42 @@ fn run(args: &ApprovalsArgs) -> Result<Exit, Exit> {
         }
         ApprovalsCommand::Show { id } => {
             let pending = find(&store, *id)?;
+            let changes = if pending.is_open() { changes_of(&pending) } else { Vec::new() };
             if args.json {
-                let mut value = json_of(&pending);
-                if let Some(object) = value.as_object_mut() {
-                    object.insert("schema_version".to_owned(), json!(SCHEMA_VERSION));
-                }
-                return print_json(&value);
+                return print_json(&Approval::new(&pending, Some(&changes)));
             }
-            print(&text_of(&pending))
+            let mut text = text_of(&pending);
+            for change in &changes {
+                let _ = writeln!(text, "changed since it was asked: {}", printable(change));
+            }
+            print(&text)
         }
         ApprovalsCommand::Approve { id } => {
             let pending = store.answer(*id, true, "").map_err(failed)?;
-            let text = format!(
-                "approved: {}\nsandbox  {}\nrun it with: harness approvals resume {id}",
-                printable(&pending.request.action.text()),
+            let changes = changes_of(&pending);
+            if args.json {
+                return print_json(&Approval::new(&pending, Some(&changes)));
+            }
+            for change in &changes {
+                anstream::eprintln!("changed since it was asked: {}", printable(change));
+            }
+            print(&format!(
+                "approved: {}\nsandbox  {}\nrun it with: harness approvals resume {id}\n",
+                printable(&words::of(&pending.request.action)),
                 printable(pending.sandbox()),
-            );
-            said(args, &pending, &text)
+            ))
         }
         ApprovalsCommand::Deny { ids, message } => {
             let mut exit = Exit::Success;
             for id in ids {
                 match store.answer(*id, false, message) {
                     Ok(pending) => {
-                        let command = pending.request.action.text();
-                        said(args, &pending, &format!("denied: {}", printable(&command)))?;
+                        let command = words::of(&pending.request.action);
+                        if args.json {
+                            print_json(&Approval::new(&pending, None))?;
+                        } else {
+                            print(&format!("denied: {}\n", printable(&command)))?;
+                        }
                     }
                     // The others are answered all the same.
                     Err(error) => exit = failed(error),
@@ -159,6 +171,9 @@ fn run(args: &ApprovalsArgs) -> Result<Exit, Exit> {
             for change in &changes {
                 anstream::eprintln!("changed since it was asked: {}", printable(change));
             }
+            if let Some(around) = pending.changed_around().filter(|_| pending.state == "approved") {
+                anstream::eprintln!("changed since it was asked: {}", printable(&around));
+            }
             if !pending.same_policy(&session) {
                 anstream::eprintln!(
                     "the policy changed since it was asked; it is decided again under the present one"
@@ -184,8 +199,20 @@ fn find(store: &crate::store::Store, id: i64) -> Result<Pending, Exit> {
     }
 }
 
-fn said(args: &ApprovalsArgs, pending: &Pending, text: &str) -> Result<Exit, Exit> {
-    if args.json { print_json(&json_of(pending)) } else { print(&format!("{text}\n")) }
+/// What differs now from when it was asked, for whoever looks at a question that is still open.
+fn changes_of(pending: &Pending) -> Vec<String> {
+    if !pending.root.is_dir() {
+        return vec![format!("the project {} is gone", pending.root.display())];
+    }
+    let Ok(session) = options_of(pending).and_then(|options| options.session(None)) else {
+        return vec!["the policy, which cannot be read now".to_owned()];
+    };
+    let mut changes = pending.changes(&session);
+    if !pending.same_policy(&session) {
+        changes.push("the policy; it is decided again under the present one".to_owned());
+    }
+    changes.extend(pending.changed_around());
+    changes
 }
 
 /// What the command line set when it was asked, as it is stored.
@@ -231,26 +258,6 @@ fn options_of(pending: &Pending) -> Result<DecideArgs, Exit> {
     })
 }
 
-fn json_of(pending: &Pending) -> Value {
-    json!({
-        "id": pending.id,
-        "run": pending.run,
-        "step": pending.step,
-        "at": pending.at,
-        "root": pending.root,
-        "workdir": pending.workdir,
-        "sandbox": pending.sandbox(),
-        "command": pending.request.action.text(),
-        "resumable": pending.resumable,
-        "state": pending.state,
-        "answered_at": pending.answered_at,
-        "message": pending.answer,
-        "policy_hash": pending.policy_hash,
-        "files": pending.files,
-        "decision": pending.shown.get("decision"),
-    })
-}
-
 fn text_of(pending: &Pending) -> String {
     let shown = pending.shown.get("text").and_then(Value::as_str).unwrap_or_default();
     let files = pending
@@ -264,7 +271,7 @@ fn text_of(pending: &Pending) -> String {
         "approval {} is {}\ncommand  {}\nworkdir  {}\nsandbox  {}\n{}\n{shown}\nfiles whose contents were noted:\n  {}\n",
         pending.id,
         pending.state,
-        printable(&pending.request.action.text()),
+        printable(&words::of(&pending.request.action)),
         printable(&pending.workdir.to_string_lossy()),
         printable(pending.sandbox()),
         crate::approve::terminal::touches(&pending.request.action),

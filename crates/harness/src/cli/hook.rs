@@ -4,7 +4,7 @@ use super::decide::{ApprovalName, DecideArgs, SandboxName};
 use crate::config::UserDirs;
 use crate::exit::Exit;
 use crate::gate::{Decision, Request};
-use crate::hook::code::{Codes, Entry, Recorded};
+use crate::hook::code::{Codes, Entry, Recorded, bound_to};
 use crate::hook::{self, Agent, Asked, Asks, Containment, LONGEST_PAYLOAD, Payload, Reply, Verdict};
 use crate::present::printable;
 use crate::session::RecordId;
@@ -150,8 +150,9 @@ fn decided(args: &HookArgs, asked: &Asked) -> Result<Verdict, String> {
     let run = Run {
         containment: &containment,
         sandbox: session.gate().mode().as_str(),
+        root: session.gate().root(),
         decisions: &decisions,
-        asker: asker(args),
+        asker: asker(args, &decisions, session.gate().root()),
     };
     let asks = matches!(verdict, Verdict::Ask { .. } | Verdict::AskRewrite { .. });
     if asks && let Some(permission) = take_permission(&run.asker, &directory_of(asked), &texts) {
@@ -195,6 +196,8 @@ struct Run<'a> {
     containment: &'a Containment,
     /// The mode of its sandbox.
     sandbox: &'static str,
+    /// The project.
+    root: &'a Path,
     /// For whom a code is.
     asker: String,
     decisions: &'a [(Request, Decision)],
@@ -207,7 +210,12 @@ impl Run<'_> {
         let mut codes = Codes::open(&UserDirs::from_environment()).map_err(|error| error.to_string())?;
         for (request, decision) in self.decisions {
             codes
-                .permit_run(permit, self.sandbox, &decision.workdir, &request.action)
+                .permit_run(
+                    permit,
+                    &bound_to(self.sandbox, decision, self.root),
+                    &decision.workdir,
+                    &request.action,
+                )
                 .map_err(|error| error.to_string())?;
         }
         Ok(())
@@ -269,9 +277,11 @@ fn take_permission(asker: &str, cwd: &Path, texts: &[String]) -> Option<Entry> {
     }
 }
 
-/// For whom a code is: a yes to a command in the sandbox is none to the same command outside.
-fn asker(args: &HookArgs) -> String {
-    format!("{} {}", args.agent.name(), if args.contain { "contained" } else { "as it is" })
+/// For whom a code is: a yes to a command in the sandbox is none to the same command outside, and none to a command that
+/// does something else because a file that it names has another content by now.
+fn asker(args: &HookArgs, decisions: &[(Request, Decision)], root: &Path) -> String {
+    let asker = format!("{} {}", args.agent.name(), if args.contain { "contained" } else { "as it is" });
+    decisions.iter().fold(asker, |asker, (_, decision)| bound_to(&asker, decision, root))
 }
 
 /// The real directory: a symlink may lead elsewhere when the answer comes.

@@ -4,13 +4,13 @@ use super::log::{new_table, print, print_json};
 use crate::exit::Exit;
 use crate::import::{self, Carried, Entry, Imported, LARGEST_FILE, Source, SourceFile};
 use crate::present::printable;
-use crate::wire::SCHEMA_VERSION;
+use crate::read;
+use crate::wire::rules::ImportReport;
 use clap::ValueEnum;
 use cmdgate_policy::PolicyFile;
 use comfy_table::Cell;
-use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Read the permission rules of another agent into a policy layer
@@ -83,7 +83,7 @@ fn run(args: &ImportArgs) -> Result<Exit, Exit> {
     let wrong = |error: &dyn std::fmt::Display| super::fail(Exit::Policy, error);
     let mut files = Vec::with_capacity(args.files.len());
     for path in &args.files {
-        files.push(read(path).map_err(|error| wrong(&error))?);
+        files.push(source_file(path).map_err(|error| wrong(&error))?);
     }
     let imported = import::import(args.source.into(), &files)
         .map_err(|error| super::fail(Exit::Policy, printable(&error.to_string())))?;
@@ -98,7 +98,7 @@ fn run(args: &ImportArgs) -> Result<Exit, Exit> {
     let summary = summary(&imported);
     match (args.report, &args.out) {
         (true, _) if args.json => {
-            print_json(&report_json(&imported))?;
+            print_json(&ImportReport::new(&imported))?;
         }
         (true, _) => {
             print(&format!("{}{summary}\n", report(&imported)))?;
@@ -114,22 +114,12 @@ fn run(args: &ImportArgs) -> Result<Exit, Exit> {
     Ok(Exit::Success)
 }
 
-fn read(path: &Path) -> Result<SourceFile, String> {
+fn source_file(path: &Path) -> Result<SourceFile, String> {
     let name = path.to_string_lossy().into_owned();
     let failed = |what: String| format!("{}: {what}; nothing was imported", printable(&name));
-    let file = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
-    let meta = file.metadata().map_err(|error| failed(error.to_string()))?;
-    if !meta.is_file() {
-        return Err(failed("it is not a regular file".to_owned()));
-    }
-    let mut bytes = Vec::new();
-    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?;
-    if u64::try_from(bytes.len()).is_ok_and(|size| size > LARGEST_FILE) {
-        return Err(failed(format!("the file is larger than {LARGEST_FILE} bytes")));
-    }
+    let bytes = read::bytes(path, LARGEST_FILE).map_err(|error| failed(error.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|error| {
-        let before = error.as_bytes().iter().take(error.utf8_error().valid_up_to());
-        let line = before.filter(|byte| **byte == b'\n').count() + 1;
+        let line = read::line_of(error.as_bytes(), error.utf8_error().valid_up_to());
         format!("{}:{line}: it is not UTF-8; nothing was imported", printable(&name))
     })?;
     Ok(SourceFile { name, text })
@@ -203,29 +193,4 @@ fn report(imported: &Imported) -> String {
         let _ = writeln!(text, "- {remark}");
     }
     text
-}
-
-fn report_json(imported: &Imported) -> Value {
-    let entries: Vec<Value> = imported
-        .entries
-        .iter()
-        .map(|entry| {
-            json!({
-                "file": entry.file,
-                "line": entry.line,
-                "rule": entry.source,
-                "carried": entry.carried.as_str(),
-                "why": entry.why,
-                "became": entry.became,
-            })
-        })
-        .collect();
-    json!({
-        "schema_version": SCHEMA_VERSION,
-        "source": imported.source.as_str(),
-        "layer": imported.layer.name,
-        "combines": imported.source.combines(),
-        "entries": entries,
-        "remarks": imported.remarks,
-    })
 }

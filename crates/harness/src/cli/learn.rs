@@ -7,12 +7,11 @@ use crate::exit::Exit;
 use crate::gate::Gate;
 use crate::learn::{self, History, Proposal};
 use crate::present::printable;
+use crate::read;
 use crate::store::{Filter, Store, Which};
-use crate::wire::SCHEMA_VERSION;
+use crate::wire::rules::Learned;
 use cmdgate_policy::{ApprovalPolicy, Defaults, Policy, SandboxMode};
 use comfy_table::Cell;
-use serde_json::{Value, json};
-use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -20,6 +19,8 @@ use std::path::{Path, PathBuf};
 const DEEPEST: usize = 8;
 /// How many sessions are read.
 const MOST_FILES: usize = 20_000;
+/// A session larger than this, in bytes, is not read.
+const LARGEST_SESSION: u64 = 1024 * 1024 * 1024;
 /// How many commands of one rule the table shows.
 const SHOWN: usize = 3;
 
@@ -86,13 +87,13 @@ fn run(args: &LearnArgs) -> Result<Exit, Exit> {
             return Err(super::fail(Exit::Usage, what));
         }
         let mut left = MOST_FILES;
-        read(&real, DEEPEST, &mut left, &mut history)?;
+        session(&real, DEEPEST, &mut left, &mut history)?;
     }
     progress.now("judging what ran");
     let proposals = learn::propose(&history, &gate, args.min);
     drop(progress);
     if args.json {
-        return print_json(&report(&history, &proposals));
+        return print_json(&Learned::new(&history, &proposals));
     }
     if args.toml {
         let policy = Policy::with_defaults(Defaults::default()).with_layer(learn::layer(&proposals));
@@ -120,7 +121,7 @@ fn trace(store: &Store, history: &mut History) -> Result<(), Exit> {
     Ok(())
 }
 
-fn read(path: &Path, depth: usize, left: &mut usize, history: &mut History) -> Result<(), Exit> {
+fn session(path: &Path, depth: usize, left: &mut usize, history: &mut History) -> Result<(), Exit> {
     let failed = |error: std::io::Error| super::fail(Exit::Failed, format_args!("{}: {error}", shown(path)));
     let meta = std::fs::symlink_metadata(path).map_err(failed)?;
     if meta.is_dir() {
@@ -137,19 +138,17 @@ fn read(path: &Path, depth: usize, left: &mut usize, history: &mut History) -> R
             let is_session = entry.extension().is_some_and(|extension| extension == "jsonl");
             let kind = std::fs::symlink_metadata(&entry).map_err(failed)?;
             if kind.is_dir() || kind.is_file() && is_session {
-                read(&entry, depth - 1, left, history)?;
+                session(&entry, depth - 1, left, history)?;
             }
         }
         return Ok(());
-    }
-    if !meta.is_file() {
-        return Err(super::fail(Exit::Policy, format_args!("{} is no file", shown(path))));
     }
     let Some(remaining) = left.checked_sub(1) else {
         return Err(super::fail(Exit::Policy, format_args!("there are more than {MOST_FILES} sessions")));
     };
     *left = remaining;
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = read::open(path)
+        .map_err(|error| super::fail(Exit::Policy, format_args!("{}: {error}", shown(path))))?;
     let mut begin = [0_u8; 16];
     let read = file.read(&mut begin).map_err(failed)?;
     let begin = begin.get(..read).unwrap_or_default();
@@ -157,7 +156,12 @@ fn read(path: &Path, depth: usize, left: &mut usize, history: &mut History) -> R
         let store = Store::open(path).map_err(|error| super::fail(Exit::Failed, error))?;
         return trace(&store, history);
     }
-    history.read_session(BufReader::new(begin.chain(file))).map_err(failed)
+    if meta.len() > LARGEST_SESSION {
+        let what =
+            format!("{} is too large: at most {LARGEST_SESSION} bytes of a session are read", shown(path));
+        return Err(super::fail(Exit::Policy, what));
+    }
+    history.read_session(BufReader::new(begin.chain(file.take(LARGEST_SESSION)))).map_err(failed)
 }
 
 fn examples(proposal: &Proposal) -> Vec<String> {
@@ -191,29 +195,4 @@ fn table(history: &History, proposals: &[Proposal]) -> String {
         ]);
     }
     format!("{counted}{table}\nas a policy file: --toml\n")
-}
-
-fn report(history: &History, proposals: &[Proposal]) -> Value {
-    let proposals: Vec<Value> = proposals
-        .iter()
-        .map(|proposal| {
-            json!({
-                "act": proposal.rule.act,
-                "effect": proposal.rule.effect,
-                "pattern": proposal.rule.pattern.as_str(),
-                "whole": proposal.rule.whole,
-                "saves": proposal.saves,
-                "needed": proposal.needed,
-                "matches": proposal.matches,
-                "also": proposal.also,
-            })
-        })
-        .collect();
-    json!({
-        "schema_version": SCHEMA_VERSION,
-        "commands": history.commands.values().sum::<usize>(),
-        "different": history.commands.len(),
-        "skipped": history.skipped,
-        "proposals": proposals,
-    })
 }

@@ -5,10 +5,9 @@ use crate::approve::remember::{self, RememberedFile};
 use crate::config::UserDirs;
 use crate::exit::Exit;
 use crate::present::printable;
-use crate::wire::SCHEMA_VERSION;
+use crate::wire::rules::Rules;
 use clap::Subcommand;
 use comfy_table::Cell;
-use serde_json::{Value, json};
 
 /// List and remove the rules that approvals left behind
 ///
@@ -49,24 +48,7 @@ fn run(args: &RulesArgs) -> Result<Exit, Exit> {
         RulesCommand::List { json } => {
             let rules = file.list().map_err(failed)?;
             if *json {
-                let rules: Vec<Value> = rules
-                    .iter()
-                    .map(|found| {
-                        json!({
-                            "number": found.number,
-                            "project": found.project,
-                            "act": found.rule.act,
-                            "effect": found.rule.effect,
-                            "pattern": found.rule.pattern.as_str(),
-                            "whole": found.rule.whole,
-                            "reason": found.rule.reason,
-                            "expires": found.rule.expires,
-                        })
-                    })
-                    .collect();
-                return print_json(
-                    &json!({ "schema_version": SCHEMA_VERSION, "file": file.path(), "rules": rules }),
-                );
+                return print_json(&Rules::new(file.path(), &rules));
             }
             if rules.is_empty() {
                 return print("no rules are remembered\n");

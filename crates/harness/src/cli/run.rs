@@ -10,7 +10,7 @@ use crate::gate::{Action, Request};
 use crate::hook::code::Answered;
 use crate::session::{Reply, RunOptions, Session};
 use crate::store::{RunRecorder, Store};
-use crate::{advice, diagnose, present, wire};
+use crate::{advice, diagnose, present, wire, words};
 use cmdgate_executor::{CancellationToken, ExecError, NetworkEnforced, NotStarted, Outcome};
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Read, Write};
@@ -184,9 +184,11 @@ fn perform(args: &Common, timeout: Option<u64>, mut tasks: Vec<Task>, keep_going
     // Contract P7, S17: the person at the terminal is asked; where there is none, the question is kept.
     let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
     if let Some(permit) = &args.answered {
-        let approver = Answered { permit: permit.clone(), sandbox: session.gate().mode().as_str() };
+        let gate = session.gate();
+        let (sandbox, root) = (gate.mode().as_str(), gate.root().to_path_buf());
+        let approver = Answered { permit: permit.clone(), sandbox, root };
         perform_by(&session, &recorder, tasks, &way, &approver)
-    } else if terminal && !args.json {
+    } else if terminal {
         let gate = session.gate();
         let approver = TerminalApprover::new(gate.policy(), gate.settings());
         perform_by(&session, &recorder, tasks, &way, &approver)
@@ -274,7 +276,7 @@ fn perform_by(
             }
             let fails = |exit: &Exit| !matches!(exit, Exit::Success | Exit::Command(0));
             if let Some(place) = place.filter(|_| fails(&exit_of(&reply))) {
-                anstream::eprintln!("harness: {place}: {}", present::printable(&asked.action.text()));
+                anstream::eprintln!("harness: {place}: {}", present::printable(&words::of(&asked.action)));
             }
             let one = match show(way, session, &asked, &reply) {
                 Ok(()) => exit_of(&reply),
@@ -318,7 +320,13 @@ impl Approver for Watched<'_> {
 
 /// Prints what became of one command.
 fn show(way: &Way, session: &Session, asked: &Request, reply: &Reply) -> Result<(), Exit> {
-    let shown = asked.action.text();
+    let action = match reply {
+        Reply::Ran { action, .. } => action,
+        Reply::Refused(_) | Reply::ApprovalRequired { .. } | Reply::Failed(_) | Reply::NotRecorded(_) => {
+            &asked.action
+        }
+    };
+    let shown = words::of(action);
     let hint = match reply {
         Reply::Ran { decision, .. } => session.hint(decision),
         Reply::Refused(_) | Reply::ApprovalRequired { .. } | Reply::Failed(_) | Reply::NotRecorded(_) => None,

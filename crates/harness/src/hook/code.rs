@@ -3,9 +3,10 @@
 //! The agent is refused with a code. A person who says `harness allow-once CODE` allows exactly these commands, asked by this
 //! agent with or without containment, in exactly this directory, once, within a day.
 
-use crate::approve::{Answer, AnswerFuture, Approver, Question};
+use crate::approve::{Answer, AnswerFuture, Approver, Question, pending};
 use crate::config::UserDirs;
-use crate::gate::Action;
+use crate::gate::{Action, Decision};
+use crate::read;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
@@ -15,6 +16,8 @@ use std::path::{Path, PathBuf};
 
 /// How long a code is good for, in seconds.
 const LIFETIME: i64 = 24 * 60 * 60;
+/// A file larger than this, in bytes, was not written by this program.
+const LARGEST: u64 = 256 * 1024 * 1024;
 /// Open codes beyond this many push out the oldest.
 const MOST: usize = 200;
 
@@ -95,12 +98,11 @@ impl Codes {
         options.read(true).write(true).create(true).truncate(false);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&path).map_err(failed)?;
+        let mut file = read::open_with(&path, &mut options).map_err(failed)?;
         keep_private(&file).map_err(failed)?;
         file.lock().map_err(failed)?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(failed)?;
-        let mut entries: Vec<Entry> = serde_json::from_str(&text).unwrap_or_default();
+        let text = read::content(&mut file, LARGEST).map_err(failed)?;
+        let mut entries: Vec<Entry> = serde_json::from_slice(&text).unwrap_or_default();
         let now = now();
         // A clock that was set back must not keep a code alive.
         entries.retain(|entry| (0..=LIFETIME).contains(&(now - entry.asked_at)));
@@ -285,18 +287,26 @@ pub struct Answered {
     pub permit: String,
     /// The mode of the sandbox in which it would run.
     pub sandbox: &'static str,
+    /// The project.
+    pub root: PathBuf,
+}
+
+/// A text that is another one as soon as a file that the command names, or that drives it, has another content.
+pub fn bound_to(text: &str, decision: &Decision, root: &Path) -> String {
+    format!("{text} {}", pending::fingerprint(&pending::files_of(decision, root)))
 }
 
 impl Approver for Answered {
     fn answer<'a>(&'a self, question: Question<'a>) -> AnswerFuture<'a> {
         let taken = Codes::open(&UserDirs::from_environment()).and_then(|mut codes| {
-            codes.take_run(&self.permit, self.sandbox, &question.decision.workdir, &question.request.action)
+            let whose = bound_to(self.sandbox, question.decision, &self.root);
+            codes.take_run(&self.permit, &whose, &question.decision.workdir, &question.request.action)
         });
         let answer = match taken {
             Ok(true) => Answer::yes(),
             Ok(false) => Answer::Deny {
                 reason: format!(
-                    "{}, and the yes to it was used up or is older than a day: let the agent ask again",
+                    "{}, and the yes to it was used up, is older than a day, or was to other contents of its files: let the agent ask again",
                     question.decision.reason
                 ),
             },

@@ -1,6 +1,6 @@
 //! The committed JSON Schema is the one that the types give.
 
-use super::{agent, agents, config, trace};
+use super::{agent, agents, config, rules, trace};
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -34,6 +34,15 @@ fn generate() -> String {
     add::<config::PolicyShown>(g, &mut forms, "harness policy show --json");
     add::<config::PolicyChecked>(g, &mut forms, "harness policy check --json");
     add::<config::PolicyLinted>(g, &mut forms, "harness policy lint --json");
+    add::<rules::Approvals<'_>>(g, &mut forms, "harness approvals list --json");
+    add::<rules::Approval<'_>>(
+        g,
+        &mut forms,
+        "harness approvals show --json, approve --json, and deny --json, one a line",
+    );
+    add::<rules::Rules<'_>>(g, &mut forms, "harness rules list --json");
+    add::<rules::ImportReport<'_>>(g, &mut forms, "harness import --report --json");
+    add::<rules::Learned<'_>>(g, &mut forms, "harness learn --json");
     add::<trace::Log<'_>>(g, &mut forms, "harness log --json");
     add::<trace::StepDetail>(g, &mut forms, "harness log show --json");
     add::<trace::Exported<'_>>(g, &mut forms, "harness log export, one a line");
