@@ -7,9 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Signal, WaitOptions, getrlimit, kill_process, waitpid};
 use tokio::time::sleep;
@@ -33,18 +34,71 @@ pub(crate) struct Mark {
     nested: u64,
 }
 
+/// What the marks of all runs of this process have in common, and those of no other process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Family {
+    /// In the variable.
+    name: u64,
+    /// The leading digits of the limit.
+    prefix: u64,
+}
+
+/// The limit of a mark, in decimal: eight digits of its family, five that count runs, six that count runs inside a run.
+const NESTED: u64 = 1_000_000;
+const RUNS: u64 = 100_000;
+/// Eight digits, so that the whole stays below 2^63, which some programs take for negative.
+const PREFIXES: std::ops::Range<u64> = 10_000_000..90_000_000;
+
+impl Family {
+    fn name() -> u64 {
+        static NAME: OnceLock<u64> = OnceLock::new();
+        // Seeded by the system, anew in each process.
+        *NAME.get_or_init(|| RandomState::new().build_hasher().finish())
+    }
+
+    /// The family of this process; `None` when it is part of another run, or has otherwise found a limit that it
+    /// could not raise.
+    pub(crate) fn own() -> Option<Self> {
+        static UNLIMITED: OnceLock<bool> = OnceLock::new();
+        let name = Self::name();
+        let prefix = PREFIXES.start + name % (PREFIXES.end - PREFIXES.start);
+        UNLIMITED.get_or_init(|| getrlimit(Resource::Rss).maximum.is_none()).then_some(Self { name, prefix })
+    }
+
+    const fn highest(self) -> u64 {
+        (self.prefix + 1) * RUNS * NESTED - 1
+    }
+
+    /// The mark of a run that is ended by its namespace: one for all of them.
+    pub(crate) const fn resource(self) -> (Resource, u64) {
+        (Resource::Rss, self.highest())
+    }
+
+    /// What grep(1) finds in the limits (proc_pid_limits(5)) of every process of this family.
+    pub(crate) fn limits(self) -> String {
+        format!("^Max resident set  *{}[0-9]\\{{11\\}} ", self.prefix)
+    }
+
+    /// What stands in the environment of every process of this family that has kept its environment.
+    pub(crate) fn variable(self) -> String {
+        format!("{VARIABLE}={:016x}-", self.name)
+    }
+}
+
 impl Mark {
     /// A mark that no other run of this process has.
     pub(crate) fn new() -> Self {
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let text = format!("{}-{}-{count}", std::process::id(), since.as_nanos());
-        let (highest, nested) = match getrlimit(Resource::Rss).maximum {
-            None => (1 << 62, 1 << 20),
-            Some(limit) => (limit, 1),
+        let text = format!("{:016x}-{count}", Family::name());
+        let (highest, nested) = match (Family::own(), getrlimit(Resource::Rss).maximum) {
+            (Some(family), None) => (family.highest(), NESTED),
+            (None, None) => (u64::MAX >> 1, NESTED),
+            (_, Some(limit)) => (limit, 1),
         };
-        Self { text, limit: highest.saturating_sub((count + 1).saturating_mul(nested)), nested }
+        // Runs that are a hundred thousand apart do not meet.
+        let place = count % (RUNS - 1) + 1;
+        Self { text, limit: highest.saturating_sub(place.saturating_mul(nested)), nested }
     }
 
     /// The variable to set.
@@ -323,4 +377,32 @@ fn table() -> BTreeMap<i32, Process> {
             Some((pid, Process { parent, group, session, ended: first_thread_ended && threads <= 1 }))
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mark_of_a_family_is_found_and_no_other() {
+        let family = Family { name: 7, prefix: 12_345_678 };
+        let next = Family { prefix: 12_345_679, ..family };
+        let pattern = family.limits().replace("\\{", "{").replace("\\}", "}");
+        let pattern = regex::Regex::new(&format!("(?m){pattern}")).unwrap();
+        let found = |limit: u64| {
+            let line = |name, limit: &str| format!("{name:<25} {limit:<20} {limit:<20} bytes     \n");
+            let limits = line("Max core file size", "0") + &line("Max resident set", &limit.to_string());
+            pattern.is_match(&(limits + &line("Max processes", "unlimited")))
+        };
+        for place in [0, 1, RUNS - 1] {
+            for nested in [0, 1, NESTED - 1] {
+                assert!(found(family.highest() - place * NESTED - nested));
+                assert!(!found(next.highest() - place * NESTED - nested));
+            }
+        }
+        assert!(!found(family.highest() + 1) && !found(family.highest() / 10) && !found(u64::MAX));
+        // Whatever the family, the highest limit is a positive number for those who take it for a signed one.
+        let last = Family { prefix: PREFIXES.end - 1, ..family };
+        assert!(i64::try_from(last.highest()).is_ok());
+    }
 }

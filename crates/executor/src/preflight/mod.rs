@@ -167,6 +167,7 @@ async fn ask(binary: &Binary, option: &str) -> Result<String, ExecError> {
             tree: None,
             session: false,
             terminal: false,
+            outlives: false,
         };
         let captures = Arc::new(Captures::new(&OutputMode {
             keep: Keep::Head,
@@ -265,7 +266,7 @@ async fn run_canary(
     let (out_read, out_write) = process::pipe()?;
     let (err_read, err_write) = process::pipe()?;
     let (status_read, status_write) = process::pipe()?;
-    let (block_read, block_write) = process::pipe()?;
+    let (block_read, block_write) = process::block()?;
     let [first, second] = seccomp::filters(true).map_err(io::Error::other)?;
     let filters = [process::filled_pipe(first)?, process::filled_pipe(second)?];
     let descriptors = Descriptors {
@@ -289,6 +290,7 @@ async fn run_canary(
         tree: None,
         session: false,
         terminal: false,
+        outlives: false,
     };
     let output = Output::new(out_read, err_read, captures)?;
     let control = Control { deadline: Some(Instant::now() + LIMIT), cancel: CancellationToken::new() };

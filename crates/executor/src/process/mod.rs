@@ -5,6 +5,7 @@
 //! retired that thread. So everything is started by one thread that lives as long as the process, or by the main
 //! thread when that is the caller.
 
+mod guard;
 mod start;
 
 use std::collections::{BTreeSet, HashSet};
@@ -28,7 +29,7 @@ use rustix::process::{
 };
 use tokio::sync::oneshot;
 
-use crate::kill::Tree;
+use crate::kill::{Family, Tree};
 
 /// A process about to be started.
 #[derive(Debug)]
@@ -53,12 +54,14 @@ pub(crate) struct Launch {
     pub(crate) session: bool,
     /// Whether standard input is a terminal that the process is to control, at the head of a session of its own.
     pub(crate) terminal: bool,
+    /// Whether the process goes on when this one ends.
+    pub(crate) outlives: bool,
 }
 
 /// Our ends of bubblewrap's pipes, kept open until the command is let go.
 #[derive(Debug)]
 pub(crate) struct Hold {
-    /// The sandbox waits until something is written here, or until it is closed.
+    /// The sandbox waits until something is written here, and for ever if nothing is; see [`block`].
     pub(crate) block: OwnedFd,
     /// Where bubblewrap reports. Closing it early would end bubblewrap by SIGPIPE, and not its child.
     pub(crate) status: OwnedFd,
@@ -114,7 +117,13 @@ pub(crate) async fn spawn(launch: Launch) -> io::Result<Started> {
 }
 
 impl Launch {
-    fn start(self) -> io::Result<Started> {
+    fn start(mut self) -> io::Result<Started> {
+        if self.hold.is_some() || self.tree.is_some() {
+            guard::stand_by()?;
+        }
+        if self.hold.is_some() {
+            self.resources.extend(Family::own().map(Family::resource));
+        }
         let (pid, handle) = start::start(&self)?;
         registry().insert(pid.as_raw_nonzero().get());
         let pid = pid.as_raw_nonzero().get().cast_unsigned();
@@ -305,12 +314,21 @@ pub(crate) fn open_process(pid: i32) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// The process number of a process's parent (the fourth field of proc_pid_stat(5)).
+/// The process number of a process's parent.
 pub(crate) fn parent_of(pid: i32) -> Option<i32> {
+    after_name(pid)?.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// Whether there is such a process and it has not ended.
+pub(crate) fn lives(pid: i32) -> bool {
+    after_name(pid).is_some_and(|rest| !rest.trim_start().starts_with(['Z', 'X']))
+}
+
+/// What proc_pid_stat(5) says from the third field on: the state, the parent, and so on.
+fn after_name(pid: i32) -> Option<String> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let after_name = stat.iter().rposition(|&byte| byte == b')')?;
-    let rest = std::str::from_utf8(stat.get(after_name + 1..)?).ok()?;
-    rest.split_ascii_whitespace().nth(1)?.parse().ok()
+    let end = stat.iter().rposition(|&byte| byte == b')')?;
+    String::from_utf8(stat.get(end + 1..)?.to_vec()).ok()
 }
 
 /// Takes an ended process out of the process table if it was handed to this process as an orphan, which
@@ -373,6 +391,17 @@ fn hand_over(worker: &'static OnceLock<Option<mpsc::Sender<Work>>>, name: &str, 
 /// A pipe: the end to read and the end to write, both closed in other programs.
 pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(pipe_with(PipeFlags::CLOEXEC)?)
+}
+
+/// The pipe that a sandbox waits at: the end to read, and the end to write.
+///
+/// What reads it holds its other end as well. Otherwise the sandbox would go on when the writer ends, and execute a
+/// command that has no owner any more.
+pub(crate) fn block() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (reader, writer) = pipe()?;
+    // fifo(7): opening both ends at once does not wait.
+    let both = File::options().read(true).write(true).open(format!("/proc/self/fd/{}", number(&reader)))?;
+    Ok((both.into(), writer))
 }
 
 /// A pipe with something in it, its writing end closed. Only for what fits: 64 KiB.

@@ -146,11 +146,13 @@ impl<'a> Child<'a> {
         } else if self.launch.session {
             rustix::process::setsid()?;
         }
-        // bubblewrap sets this itself, a little later.
-        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        if rustix::process::getppid() != Some(self.parent) {
-            // The parent died before it could be said what is to happen then.
-            return Err(Errno::SRCH);
+        if !self.launch.outlives {
+            // bubblewrap sets this itself, a little later.
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            if rustix::process::getppid() != Some(self.parent) {
+                // The parent died before it could be said what is to happen then.
+                return Err(Errno::SRCH);
+            }
         }
         // bubblewrap hands on whatever it inherits, and so does bash: close all but what is meant.
         close_others()?;

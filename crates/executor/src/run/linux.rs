@@ -143,7 +143,7 @@ impl Prepared {
     ) -> io::Result<Ended> {
         let (streams, output) = self.streams()?;
         let (status_read, status_write) = process::pipe()?;
-        let (block_read, block_write) = process::pipe()?;
+        let (block_read, block_write) = process::block()?;
         let [refuse, absent] =
             seccomp::filters(plan.refuse_unix_sockets.is_none()).map_err(io::Error::other)?;
         let (refuse, absent) = (process::filled_pipe(refuse)?, process::filled_pipe(absent)?);
@@ -179,6 +179,7 @@ impl Prepared {
             tree: None,
             session: false,
             terminal: self.settings.terminal.is_some(),
+            outlives: false,
         };
         // Until the sandbox stands only bubblewrap speaks, perhaps about an attempt that comes to nothing.
         self.captures.set_echo(false);
@@ -235,6 +236,7 @@ impl Prepared {
             tree: Some(Tree::new(mark, bounds.leaf)),
             session: true,
             terminal: self.settings.terminal.is_some(),
+            outlives: false,
         };
         supervise::unconfined(launch, output, control).await
     }
@@ -294,9 +296,16 @@ impl Gate {
     fn open(&mut self, child: i32) -> io::Result<()> {
         bounds::prefer_for_oom(child);
         let limits = bounds::set_limits(child, &self.resources);
+        if limits.is_err() && !process::lives(child) {
+            // The sandbox has failed meanwhile, which its exit will tell.
+            return Ok(());
+        }
         self.note(Stage::Limits, limits)?;
         if let (Some(proxy), Ok(pid)) = (self.proxy.take(), u32::try_from(child)) {
             let serving = proxy::listen_inside(pid, proxy::PORT).and_then(|listener| proxy.serve(listener));
+            if serving.is_err() && !process::lives(child) {
+                return Ok(());
+            }
             self.serving = Some(self.note(Stage::Proxy, serving)?);
         }
         Ok(())
