@@ -328,7 +328,8 @@ pub fn propose(history: &History, gate: &Gate, least: usize) -> Vec<Proposal> {
         let decision = gate.decide(&Request::shell(line.clone()));
         seen.extend(decision.commands.argvs.iter().cloned());
         // What a line does besides running programs, a rule does not cover.
-        let covered = decision.commands.syntax.iter().all(|name| *name == "redirect");
+        let covered =
+            decision.commands.syntax.iter().all(|name| matches!(*name, "comment" | "file" | "redirect"));
         if decision.effect != Effect::Ask
             || decision.commands.incomplete
             || decision.commands.interprets

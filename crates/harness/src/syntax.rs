@@ -7,16 +7,18 @@
 
 use cmdgate_classifier::Grammar;
 use cmdgate_lexer::{
-    Command, Compound, CompoundKind, List, Part, Redirect, RedirectKind, Segment, Word, lex,
+    Command, Compound, CompoundKind, List, Part, Redirect, RedirectKind, Segment, Span, Word, lex,
 };
 use std::collections::BTreeSet;
 
 /// Every name, with what it stands for.
-pub const NAMES: [(&str, &str); 13] = [
+pub const NAMES: [(&str, &str); 15] = [
     ("assignment", "`NAME=value` before a command or on its own"),
     ("command", "`command` before a command"),
+    ("comment", "a comment"),
     ("control", "`for`, `while`, `until`, `if`, `case`, `[[` and `((`"),
     ("expansion", "`$name`, `$(…)`, `$((…))`, backticks and `~`"),
+    ("file", "a redirection that names a file other than /dev/null, or holds a text"),
     ("group", "`(…)` and `{…}`"),
     ("ionice", "`ionice` before a command"),
     ("negation", "`!` before a pipeline"),
@@ -31,12 +33,30 @@ pub const NAMES: [(&str, &str); 13] = [
 /// Adds the names of the syntax that a line has. A line that the lexer does not admit adds none: nothing is known of it.
 pub(crate) fn collect(line: &str, found: &mut BTreeSet<&'static str>) {
     if let Ok(script) = lex(line, Grammar::Sequence) {
-        Walk { found }.list(&script.list);
+        let mut walk = Walk { found, words: Vec::new() };
+        walk.list(&script.list);
+        if has_comment(line, &walk.words) {
+            walk.add("comment");
+        }
     }
+}
+
+/// Whether a `#` begins a comment: it stands where a word may begin, and in none.
+fn has_comment(line: &str, words: &[Span]) -> bool {
+    let mut before = None;
+    line.bytes().enumerate().any(|(at, byte)| {
+        let begins = match before.replace(byte) {
+            None => true,
+            Some(before) => before.is_ascii_whitespace() || b";&|()".contains(&before),
+        };
+        byte == b'#' && begins && !words.iter().any(|word| word.range().contains(&at))
+    })
 }
 
 struct Walk<'f> {
     found: &'f mut BTreeSet<&'static str>,
+    /// Where the words are.
+    words: Vec<Span>,
 }
 
 impl Walk<'_> {
@@ -117,6 +137,7 @@ impl Walk<'_> {
     }
 
     fn word(&mut self, word: &Word<'_>) {
+        self.words.push(word.span);
         for part in word.parts() {
             match part {
                 Part::Text(_) | Part::Glob(_) => {}
@@ -135,16 +156,24 @@ impl Walk<'_> {
             match &redirect.kind {
                 RedirectKind::Write { target, .. } | RedirectKind::WriteBoth { target, .. } => {
                     if target.literal() != Some("/dev/null") {
+                        self.add("file");
                         self.add("output");
                     }
                     self.word(target);
                 }
                 RedirectKind::ReadWrite(target) => {
+                    self.add("file");
                     self.add("output");
                     self.word(target);
                 }
-                RedirectKind::Read(word) | RedirectKind::HereString(word) => self.word(word),
-                RedirectKind::HereDocument { body, .. } => self.word(body),
+                RedirectKind::Read(word)
+                | RedirectKind::HereString(word)
+                | RedirectKind::HereDocument { body: word, .. } => {
+                    if word.literal() != Some("/dev/null") {
+                        self.add("file");
+                    }
+                    self.word(word);
+                }
                 RedirectKind::Duplicate(_) | RedirectKind::Close => {}
             }
         }
@@ -163,7 +192,8 @@ mod tests {
 
     #[test]
     fn plain_commands_have_none() {
-        for line in ["ls", "a && b || c | d; e\nf", "ls *.rs 'a b' \"c\" d\\ e"] {
+        for line in ["ls", "a && b || c | d; e\nf", "ls *.rs 'a b' \"c\" d\\ e", "ls 'a # b' \"#\" a#b \\# c"]
+        {
             assert!(names(line).is_empty(), "{line}");
         }
     }
@@ -180,10 +210,17 @@ mod tests {
             ("{ ls; }", &["group"]),
             ("! ls", &["negation"]),
             ("time ls", &["time"]),
-            ("ls > a", &["output", "redirect"]),
-            ("ls >/dev/null 2>&1", &["redirect"]),
-            ("sort < a", &["redirect"]),
-            ("ls $(cat < a)", &["expansion", "redirect"]),
+            ("ls > a", &["file", "output", "redirect"]),
+            ("ls >/dev/null 2>&1 </dev/null", &["redirect"]),
+            ("sort < a", &["file", "redirect"]),
+            ("sort <<< a", &["file", "redirect"]),
+            ("sort <<E\n#a\nE", &["file", "redirect"]),
+            ("sort <<E # a\nb\nE", &["comment", "file", "redirect"]),
+            ("ls $(cat < a)", &["expansion", "file", "redirect"]),
+            ("ls # a", &["comment"]),
+            ("# a\nls", &["comment"]),
+            ("ls;# a", &["comment"]),
+            ("ls $(pwd # a\n)", &["comment", "expansion"]),
         ] {
             assert_eq!(names(line), expected, "{line}");
         }

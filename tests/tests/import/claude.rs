@@ -1,6 +1,6 @@
 //! Claude Code.
 
-use super::{Dice, Line, Model, PROGRAMS, Part, Says, WORDS, every_part, hold, start, wild};
+use super::{Dice, ENDS, Line, Model, PROGRAMS, Part, Says, WORDS, every_part, hold, start, wild};
 use cmdgate_harness::gate::{Gate, Request};
 use cmdgate_harness::import::{Carried, Source, SourceFile, import};
 use cmdgate_policy::{ApprovalPolicy, Effect, Policy, SandboxMode};
@@ -59,7 +59,7 @@ impl Claude {
         let with_all = format!("{} {with_wrapper}", part.assignment.unwrap_or_default()).trim().to_owned();
         let stripped = part.wrapper.is_none_or(|wrapper| STRIPPED.contains(&wrapper));
         let mut seen = vec![with_wrapper.clone(), with_all];
-        // With all that stands behind the words, for rules that name it.
+        // With all that stands before and behind the words.
         let mut whole = vec![part.whole()];
         if stripped {
             whole.push(Part { wrapper: None, assignment: None, ..part.clone() }.whole());
@@ -68,11 +68,7 @@ impl Claude {
             seen.push(text.clone());
         }
         let any = |rules: &[String]| {
-            rules.iter().any(|rule| {
-                let names_it = rule.contains(['<', '>', '#']);
-                let texts = seen.iter().chain(whole.iter().filter(|_| names_it));
-                texts.into_iter().any(|text| matches(rule, text))
-            })
+            rules.iter().any(|rule| seen.iter().chain(&whole).any(|text| matches(rule, text)))
         };
         if any(&self.deny) {
             return Says::Deny;
@@ -80,7 +76,7 @@ impl Claude {
         if any(&self.ask) {
             return Says::Ask;
         }
-        let writes = part.redirect.is_some_and(|to| to.starts_with('>'));
+        let writes = part.redirect.is_some_and(|to| to.contains('>') && to.ends_with(['t', 's']));
         if part.assignment.is_some() || writes && !self.edits {
             return Says::Nothing;
         }
@@ -104,12 +100,16 @@ impl Model for Claude {
         let rules =
             |dice: &mut Dice, most| (0..dice.below(most)).map(|_| specifier(dice)).collect::<Vec<_>>();
         let (allow, mut ask, mut deny) = (rules(dice, 7), rules(dice, 3), rules(dice, 3));
-        // Rules that name what is in no word of a command.
+        // Rules that name what is in no word of a command, or may do so.
         for strict in [&mut ask, &mut deny] {
             if dice.one_in(3) {
                 let start = start(dice);
                 let behind = dice.pick(BEHIND);
-                strict.push(match dice.below(12) {
+                let end = dice.pick(ENDS);
+                strict.push(match dice.below(16) {
+                    12 => format!("*{end}"),
+                    13 | 14 => format!("{start} *{end}"),
+                    15 => format!("{start} *{end} *"),
                     0 => format!("*{behind}"),
                     1 | 2 => format!("{start} *{behind}*"),
                     3 | 4 => format!("{start}{behind}"),

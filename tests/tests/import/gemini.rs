@@ -1,6 +1,6 @@
 //! Gemini CLI.
 
-use super::{Dice, Line, Model, PROGRAMS, Says, WORDS, every_part, hold, start};
+use super::{Dice, ENDS, Line, Model, PROGRAMS, Says, WORDS, every_part, hold, start, stricter};
 use cmdgate_harness::import::Source;
 
 #[derive(Debug, Clone)]
@@ -57,6 +57,7 @@ impl Model for Gemini {
             matches: match dice.below(8) {
                 0 if dice.one_in(2) => Matches::Everything,
                 0 | 1 => Matches::Either(dice.pick(PROGRAMS).to_owned(), dice.pick(PLAIN), dice.pick(PLAIN)),
+                2 if dice.one_in(3) => Matches::Later(format!("{} ", dice.pick(PROGRAMS)), dice.pick(ENDS)),
                 2 => Matches::Later(format!("{} ", dice.pick(PROGRAMS)), dice.pick(PLAIN)),
                 _ => Matches::Prefixes((0..=dice.below(2)).map(|_| start(dice)).collect()),
             },
@@ -103,16 +104,22 @@ impl Model for Gemini {
 
     fn says(&self, line: &Line) -> Says {
         every_part(line, |part| {
-            let text = part.before();
-            // Of the same priority, the first.
-            let matching = self.rules.iter().filter(|rule| !rule.only_yolo && rule.matches.matches(&text));
-            let best = matching.rev().max_by_key(|rule| rule.priority);
-            match best {
-                None => Says::Nothing,
-                Some(rule) if rule.decision == "deny" => Says::Deny,
-                Some(rule) if rule.decision == "ask_user" => Says::Ask,
-                Some(rule) if part.redirect.is_some() && !rule.redirection => Says::Nothing,
-                Some(_) => Says::Allow,
+            let says = |text: &str| {
+                // Of the same priority, the first.
+                let matching = self.rules.iter().filter(|rule| !rule.only_yolo && rule.matches.matches(text));
+                let best = matching.rev().max_by_key(|rule| rule.priority);
+                match best {
+                    None => Says::Nothing,
+                    Some(rule) if rule.decision == "deny" => Says::Deny,
+                    Some(rule) if rule.decision == "ask_user" => Says::Ask,
+                    Some(rule) if part.redirect.is_some() && !rule.redirection => Says::Nothing,
+                    Some(_) => Says::Allow,
+                }
+            };
+            // Whether a part's text has its redirection in it is not documented.
+            match says(&part.whole()) {
+                strict @ (Says::Ask | Says::Deny) => stricter(says(&part.before()), strict),
+                Says::Allow | Says::Nothing => says(&part.before()),
             }
         })
     }

@@ -67,6 +67,11 @@ pub const WORDS: &[&str] = &[
     "log",
 ];
 
+const REDIRECTS: &[&str] =
+    &["> out.txt", ">> src/a.rs", "2>/dev/null", "> /dev/null", "< a.txt", "<<< x", "&> out.txt", "2>&1"];
+/// Ends of what stands behind a redirection, and of words: a pattern that ends like this may mean either.
+pub const ENDS: &[&str] = &["out.txt", "a.rs", "null", "1", "&1", "x", " x", ".txt", "txt"];
+
 /// How a word is spelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
@@ -105,6 +110,8 @@ pub struct Part {
     pub wrapper: Option<&'static str>,
     pub words: Vec<(String, Style)>,
     pub redirect: Option<&'static str>,
+    /// The redirection stands before the words.
+    pub redirect_first: bool,
     /// It stands in `$( … )` as an argument of this program.
     pub inside: Option<&'static str>,
 }
@@ -136,10 +143,11 @@ impl Part {
             out += before;
             out += " ";
         }
-        out += &self.text();
-        if let Some(redirect) = self.redirect {
-            out += " ";
-            out += redirect;
+        let words = self.text();
+        match self.redirect {
+            None => out += &words,
+            Some(redirect) if self.redirect_first => out += &format!("{redirect} {words}"),
+            Some(redirect) => out += &format!("{words} {redirect}"),
         }
         match self.inside {
             Some(program) => format!("{program} $({out})"),
@@ -231,7 +239,8 @@ fn part(dice: &mut Dice, templates: &[String]) -> Part {
             .into_iter()
             .map(|word| (word, if dice.one_in(5) { dice.pick(&STYLES) } else { Style::Plain }))
             .collect(),
-        redirect: rare(dice, &["> out.txt", ">> src/a.rs", "2>/dev/null", "< a.txt", "2>&1"]),
+        redirect: if dice.one_in(8) { Some(dice.pick(REDIRECTS)) } else { None },
+        redirect_first: dice.one_in(4),
         inside: rare(dice, &["mk", "npm"]),
     }
 }
@@ -255,15 +264,23 @@ pub fn every_part(line: &Line, says: impl Fn(&Part) -> Says) -> Says {
         if let Some(program) = part.inside {
             let argument = format!("$({})", part.whole());
             let words = vec![(program.to_owned(), Style::Plain), (argument, Style::Verbatim)];
-            all.push(says(&Part { words, assignment: None, wrapper: None, redirect: None, inside: None }));
+            all.push(says(&Part {
+                words,
+                assignment: None,
+                wrapper: None,
+                redirect: None,
+                redirect_first: false,
+                inside: None,
+            }));
         }
     }
-    for strict in [Says::Deny, Says::Ask, Says::Nothing] {
-        if all.contains(&strict) {
-            return strict;
-        }
-    }
-    Says::Allow
+    all.into_iter().fold(Says::Allow, stricter)
+}
+
+/// The stricter of two.
+pub fn stricter(one: Says, other: Says) -> Says {
+    let strict = [Says::Deny, Says::Ask, Says::Nothing];
+    strict.into_iter().find(|says| [one, other].contains(says)).unwrap_or(Says::Allow)
 }
 
 /// A text that rules are made from: a program and some words.

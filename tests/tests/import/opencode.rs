@@ -1,6 +1,6 @@
 //! opencode, in both forms of its configuration.
 
-use super::{Dice, Line, Model, PROGRAMS, Says, WORDS, every_part, hold, start, wild_with};
+use super::{Dice, ENDS, Line, Model, PROGRAMS, Says, WORDS, every_part, hold, start, wild_with};
 use cmdgate_harness::import::Source;
 use serde_json::{Value, json};
 
@@ -17,7 +17,9 @@ impl<const NEW: bool> Model for Opencode<NEW> {
     fn make(dice: &mut Dice) -> Self {
         let pattern = |dice: &mut Dice| {
             let start = start(dice);
-            match dice.below(8) {
+            match dice.below(10) {
+                8 => format!("{start} *{}", dice.pick(ENDS)),
+                9 => format!("*{}", dice.pick(ENDS)),
                 0 => "*".to_owned(),
                 1 => start,
                 2 => format!("{start}*"),

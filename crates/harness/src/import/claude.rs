@@ -127,21 +127,8 @@ fn command(
         }
     };
     if effect != Effect::Allow {
-        let translated = wild.for_tightening();
-        let rules = translated.patterns.iter().map(|pattern| command_rule(effect, pattern));
-        return match rules.collect::<Result<Vec<_>, _>>() {
-            Ok(rules) if translated.exact => draft.carry(place, Carried::Exactly, "", rules),
-            Ok(rules) => {
-                let why = "what the shell reads in its own way stands for anything here";
-                draft.carry(place, Carried::Stricter, why, rules)
-            }
-            // A text that is too long for a pattern still denies.
-            Err(problem) => {
-                let why = format!("{problem}; it holds for every command");
-                let rules = command_rule(effect, "*").into_iter().collect();
-                draft.carry(place, Carried::Stricter, &why, rules)
-            }
-        };
+        let why = "what the shell reads in its own way stands for anything here";
+        return draft.tighten(effect, &wild, place, true, why);
     }
     if tool == "Monitor" {
         return draft.leave(place, "Monitor is governed by the rules for Bash");

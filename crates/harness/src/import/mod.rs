@@ -27,6 +27,8 @@ use text::Wild;
 pub const LARGEST_FILE: u64 = 4 * 1024 * 1024;
 /// Programs that only run another, and variables before it; agents that go by the text see those in the first place.
 const WRAPPERS: &[&str] = &["assignment", "command", "ionice", "nice", "stdbuf", "time", "timeout"];
+const BEYOND: &str = "what a rule denies or asks about with a wildcard may also stand behind a redirection or in a comment; \
+     such lines are asked about";
 /// The most rules that are taken from all files together.
 const MOST_RULES: usize = 20_000;
 
@@ -322,9 +324,18 @@ impl Draft {
             return self.carry(place, Carried::Stricter, why, rules);
         }
         if translated.exact && is_exact {
-            self.carry(place, Carried::Exactly, "", rules)
+            self.carry(place, Carried::Exactly, "", rules)?;
         } else {
-            self.carry(place, Carried::Stricter, stricter, rules)
+            self.carry(place, Carried::Stricter, stricter, rules)?;
+        }
+        self.ask_beyond_words(wild);
+        Ok(())
+    }
+
+    /// Asks about a line in which a rule that denies or asks may match what is in no word.
+    fn ask_beyond_words(&mut self, wild: &Wild) {
+        if let Some((names, pattern)) = wild.beyond_words() {
+            self.ask_with_syntax_of(&pattern, &names, BEYOND);
         }
     }
 

@@ -125,7 +125,11 @@ fn tighten(rule: &Ranked<'_>, all: &[Ranked<'_>], draft: &mut Draft) -> Result<(
     if let (true, Some(stricter)) = (exact, rule.stricter) {
         (exact, why) = (false, stricter);
     }
-    draft.carry(&rule.place, if exact { Carried::Exactly } else { Carried::Stricter }, why, rules)
+    draft.carry(&rule.place, if exact { Carried::Exactly } else { Carried::Stricter }, why, rules)?;
+    for wild in &rule.wilds {
+        draft.ask_beyond_words(wild);
+    }
+    Ok(())
 }
 
 /// Whether one command may match both: not where both name a program, and not the same.

@@ -221,6 +221,37 @@ impl Wild {
         Translated { patterns, exact: false }
     }
 
+    /// Where a rule that denies or asks may match what is in none of a command's words: the names of such syntax (see
+    /// [`crate::syntax`]), and a pattern for the words of the commands that may have it.
+    ///
+    /// A wildcard may stand for a `>`, and then what follows it in the pattern may be the name of a file, for one.
+    pub(super) fn beyond_words(&self) -> Option<(Vec<&'static str>, String)> {
+        let first = self.pieces.iter().position(|piece| !matches!(piece, Piece::Text(_)))?;
+        let later: Vec<&str> = self
+            .pieces
+            .iter()
+            .skip(first)
+            .filter_map(|piece| match piece {
+                Piece::Text(text) => Some(text.as_str()),
+                Piece::Any | Piece::One => None,
+            })
+            .chain(self.bound.then_some(" "))
+            .collect();
+        if later.is_empty() {
+            return None;
+        }
+        // Also `2>&1` and `>/dev/null`, where the text may be a part of those.
+        let plain = if later.iter().any(|text| may_be_plain(text)) { "redirect" } else { "file" };
+        if first == 0 {
+            return Some((vec!["assignment", "comment", "control", plain], "*".to_owned()));
+        }
+        let mut pieces: Vec<Piece> = self.pieces.iter().take(first).cloned().collect();
+        pieces.push(Piece::Any);
+        let start = Self { pieces, bound: false }.cover();
+        let pattern = start.patterns.into_iter().next().unwrap_or_else(|| "*".to_owned());
+        Some((vec!["comment", plain], pattern))
+    }
+
     /// A pattern for at least everything that this one matches.
     fn cover(&self) -> Translated {
         let mut tokens: Vec<Token> = Vec::new();
@@ -294,7 +325,13 @@ impl Wild {
             exact = false;
         }
         let control = CONTROL.contains(&spelled.as_str());
-        let bound = if cut { cut_at_word } else { self.bound };
+        let mut bound = if cut { cut_at_word } else { self.bound };
+        // Behind the last word, a wildcard may stand for what is in no word.
+        while let [.., Token::Char(' '), Token::Any] = tokens.as_slice() {
+            tokens.truncate(tokens.len() - 2);
+            bound = true;
+            exact = false;
+        }
         if !bound {
             while tokens.last() == Some(&Token::Char(' ')) {
                 tokens.pop();
@@ -310,6 +347,16 @@ impl Wild {
         }
         Translated { patterns, exact }
     }
+}
+
+/// Whether a text may stand in a redirection such as `2>&1` or `> /dev/null`: at its end, at least.
+fn may_be_plain(text: &str) -> bool {
+    let text = text.trim_start();
+    let head = text.split_whitespace().next().unwrap_or_default();
+    head.is_empty()
+        || head.contains(['<', '>'])
+        || "/dev/null".contains(head)
+        || head.chars().all(|c| c.is_ascii_digit() || matches!(c, '&' | '-' | '|'))
 }
 
 /// The `2` of `2>` and the `&` of `&>` at the end are in no word. After a wildcard, digits may be such.
@@ -413,6 +460,23 @@ mod tests {
         for text in ["*2>&1*", "*> x", "* > x", "*<in"] {
             let patterns = Wild::parse(text, '*', None).for_tightening().patterns;
             assert!(patterns.iter().any(|pattern| pattern == "*"), "{text}: {patterns:?}");
+        }
+        for (text, expected) in [
+            ("npm test", None),
+            ("npm *", None),
+            ("npm test*", None),
+            ("npm *x", Some("syntax:{comment,file} npm **")),
+            ("npm test* x", Some("syntax:{comment,file} npm test*")),
+            ("npm * -f", Some("syntax:{comment,file} npm **")),
+            ("npm *1", Some("syntax:{comment,redirect} npm **")),
+            ("npm *- x", Some("syntax:{comment,redirect} npm **")),
+            ("npm *ull", Some("syntax:{comment,redirect} npm **")),
+            ("npm * ", Some("syntax:{comment,redirect} npm **")),
+            ("*out.txt", Some("syntax:{assignment,comment,control,file} *")),
+        ] {
+            let beyond = Wild::parse(text, '*', None).beyond_words();
+            let beyond = beyond.map(|(names, pattern)| format!("syntax:{{{}}} {pattern}", names.join(",")));
+            assert_eq!(beyond.as_deref(), expected, "{text}");
         }
         let patterns = Wild::parse("npm x 2>&1", '*', None).for_tightening().patterns;
         assert!(patterns.iter().any(|pattern| pattern == "npm x **"), "{patterns:?}");
