@@ -130,6 +130,45 @@ prefix_rule(pattern = ["rm", "-rf"], decision = "forbidden", justification = "ne
     }
 }
 
+/// What the real program was seen to decide, 0.171.0 with `codex execpolicy check`.
+#[test]
+fn names_mean_what_they_mean_to_codex() {
+    for (text, argv, effect) in [
+        // The names of such a loop are its own.
+        (
+            "d = \"forbidden\"\nx = [d for d in [\"allow\"]]\nprefix_rule(pattern = [\"rm\"], decision = d)",
+            &["rm", "x"][..],
+            Effect::Deny,
+        ),
+        (
+            "p = \"rm\"\n[prefix_rule(pattern = [p]) for p in [\"ls\"]]\nprefix_rule(pattern = [p], decision = \"forbidden\")",
+            &["rm", "x"],
+            Effect::Deny,
+        ),
+        // Those of a statement are not.
+        (
+            "for p in [\"ls\", \"rm\"]:\n    pass\nprefix_rule(pattern = [p], decision = \"forbidden\")",
+            &["rm", "x"],
+            Effect::Deny,
+        ),
+        ("x = \"a\"\nprefix_rule(pattern = [\"mk\", f\"{{x}}{x}\"])", &["mk", "{x}a"], Effect::Allow),
+        ("x = \"a\"\nx += \"b\"\nprefix_rule(pattern = [\"mk\", x])", &["mk", "ab"], Effect::Allow),
+        ("prefix_rule(pattern = [\"mk\"], match = [\"/opt/mk x\"])", &["mk"], Effect::Allow),
+    ] {
+        let file = SourceFile { name: "default.rules".to_owned(), text: text.to_owned() };
+        let imported = import(Source::Codex, &[file]).unwrap();
+        let policy = Policy::default().with_layer(imported.layer);
+        assert_eq!(policy.check_exec(argv).effect, effect, "{text}");
+    }
+    let file = SourceFile {
+        name: "default.rules".to_owned(),
+        text: "network_rule(host = \"Evil.example:443\", protocol = \"https\", decision = \"deny\")"
+            .to_owned(),
+    };
+    let imported = import(Source::Codex, &[file]).unwrap();
+    assert_eq!(imported.layer.rules[0].pattern.as_str(), "evil.example");
+}
+
 #[test]
 fn bad_rules_of_codex_are_refused_with_their_line() {
     let deep = format!("x = {}", "(".repeat(100_000));
@@ -156,6 +195,29 @@ fn bad_rules_of_codex_are_refused_with_their_line() {
             ("prefix_rule(pattern = [\"git\"], decision = \"maybe\")", 1),
             ("prefix_rule(pattern = [\"git\"], when = \"now\")", 1),
             ("prefix_rule(decision = \"allow\")", 1),
+            // A file that Codex does not take has no rule that allows.
+            ("prefix_rule(pattern = (\"git\", \"x\"))", 1),
+            ("prefix_rule(pattern = [\"git\", (\"x\", \"y\")])", 1),
+            ("prefix_rule(pattern = [\"git\"], match = (\"git\",))", 1),
+            ("prefix_rule(pattern = [\"git\"], match = [\"\"])", 1),
+            ("prefix_rule(pattern = [\"git\"], match = None)", 1),
+            ("prefix_rule(pattern = [\"git\"], decision = None)", 1),
+            ("prefix_rule(pattern = [\"git\"], decision = \"deny\")", 1),
+            ("prefix_rule(pattern = [\"git\"], justification = \" \")", 1),
+            ("prefix_rule(pattern = [\"git\"], not_match = [\"/usr/bin/git x\"])", 1),
+            (
+                "prefix_rule(pattern = [\"git\"], match = [\"/usr/bin/git x\"])\n\
+                 host_executable(name = \"git\", paths = [\"/bin/git\"])",
+                1,
+            ),
+            ("host_executable(name = \"git\", paths = [\"/bin/hg\"])", 1),
+            ("network_rule(host = \"*.a.example\", protocol = \"https\", decision = \"deny\")", 1),
+            ("network_rule(host = \"a.example\", protocol = \"ftp\", decision = \"deny\")", 1),
+            ("prefix_rule(pattern = [\"git\"])\nprefix_rule = \"x\"", 2),
+            ("True = False", 1),
+            ("[p for p in [\"git\"]]\nprefix_rule(pattern = [p])", 2),
+            // A list that grows does so under all of its names.
+            ("a = [\"git\"]\nb = a\nb += [\"push\"]\nprefix_rule(pattern = a)", 3),
             ("load(\"other.rules\", \"x\")", 1),
             ("\n\nopen(\"/etc/passwd\")", 3),
             ("print(\"x\")", 1),

@@ -26,9 +26,18 @@ pub(super) fn read(files: &[SourceFile], draft: &mut Draft) -> Result<(), Import
     for (file, call) in &calls {
         if call.function == "host_executable" {
             let wrong = |what: &str| ImportError::new(file, call.line, format!("host_executable: {what}"));
+            call.only(&["name", "paths"]).map_err(|what| wrong(&what))?;
             let name = call.text("name").map_err(&wrong)?.ok_or_else(|| wrong("`name` is missing"))?;
-            let listed = call.texts("paths").map_err(&wrong)?.unwrap_or_default();
-            paths.entry(name.to_owned()).or_default().extend(listed);
+            let listed = call.texts("paths").map_err(&wrong)?.ok_or_else(|| wrong("`paths` is missing"))?;
+            let end = format!("/{name}");
+            if name.is_empty()
+                || name.contains('/')
+                || !listed.iter().all(|path| path.starts_with('/') && path.ends_with(&end))
+            {
+                return Err(wrong("`paths` are absolute paths that end in `name`, and that is no path"));
+            }
+            // The last one counts.
+            paths.insert(name.to_owned(), listed);
         }
     }
     for (file, call) in &calls {
@@ -65,7 +74,7 @@ fn prefix_rule(
         .map_err(|what| wrong(&what))?;
     let words = words(call).map_err(wrong)?;
     let effect = decision(call).map_err(&wrong)?;
-    let justification = call.text("justification").map_err(&wrong)?;
+    let justification = justification(call).map_err(&wrong)?;
     let place = Place::new(file, call.line, call.shown());
     let mut shown = Vec::new();
     for (key, expected) in [("match", true), ("not_match", false)] {
@@ -110,7 +119,7 @@ fn words(call: &Call) -> Result<Words, &'static str> {
                     choices.iter().map(|choice| choice.as_text().map(ToOwned::to_owned)).collect();
                 texts.ok_or(WRONG)?
             }
-            Given::List(_) | Given::Flag(_) | Given::Nothing => return Err(WRONG),
+            Given::List(_) | Given::Tuple(_) | Given::Flag(_) | Given::Nothing => return Err(WRONG),
         });
     }
     if words.is_empty() { Err(WRONG) } else { Ok(words) }
@@ -120,11 +129,22 @@ fn decision(call: &Call) -> Result<Effect, &'static str> {
     match call.text("decision")? {
         None | Some("allow") => Ok(Effect::Allow),
         Some("prompt") => Ok(Effect::Ask),
-        Some("forbidden" | "deny") => Ok(Effect::Deny),
+        Some("forbidden") => Ok(Effect::Deny),
+        // What the other functions call it.
+        Some("deny") if call.function == "network_rule" => Ok(Effect::Deny),
         Some(_) => Err("`decision` is not one of allow, prompt, forbidden"),
     }
 }
 
+fn justification(call: &Call) -> Result<Option<&str>, &'static str> {
+    match call.text("justification")? {
+        Some(text) if text.trim().is_empty() => Err("`justification` is empty"),
+        text => Ok(text),
+    }
+}
+
+/// Whether a command begins with the words. A program may be named by an absolute path, any where `host_executable` lists
+/// none for its name.
 fn matches(words: &Words, command: &[String], paths: &BTreeMap<String, Vec<String>>) -> bool {
     let begins = |command: &[String]| {
         command.len() >= words.len()
@@ -134,8 +154,8 @@ fn matches(words: &Words, command: &[String], paths: &BTreeMap<String, Vec<Strin
         return true;
     }
     let Some((program, arguments)) = command.split_first() else { return false };
-    let Some((_, name)) = program.rsplit_once('/') else { return false };
-    let known = paths.get(name).is_some_and(|listed| listed.contains(program));
+    let Some((_, name)) = program.rsplit_once('/').filter(|_| program.starts_with('/')) else { return false };
+    let known = paths.get(name).is_none_or(|listed| listed.contains(program));
     known && begins(&[&[name.to_owned()], arguments].concat())
 }
 
@@ -175,12 +195,26 @@ fn network_rule(file: &SourceFile, call: &Call, draft: &mut Draft) -> Result<(),
     call.only(&["host", "protocol", "decision", "justification"]).map_err(|what| wrong(&what))?;
     let host = call.text("host").map_err(&wrong)?.ok_or_else(|| wrong("`host` is missing"))?;
     let effect = decision(call).map_err(&wrong)?;
+    let protocol = call.text("protocol").map_err(&wrong)?.ok_or_else(|| wrong("`protocol` is missing"))?;
+    if !matches!(protocol, "http" | "https" | "socks5_tcp" | "socks5_udp") {
+        return Err(wrong("`protocol` is none of http, https, socks5_tcp, socks5_udp"));
+    }
+    if host.contains('*') {
+        return Err(wrong("`host` is a single host"));
+    }
+    justification(call).map_err(&wrong)?;
     let place = Place::new(file, call.line, call.shown());
     if effect == Effect::Allow {
         return draft
             .leave(&place, "name the host in `network.allow_domains`; protocols are not told apart here");
     }
-    match Pattern::new(escape(host)) {
+    // A port is no part of a name.
+    let host = host.trim().to_ascii_lowercase();
+    let host = match host.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        Some(_) | None => host.as_str(),
+    };
+    match Pattern::new(escape(host.trim_end_matches('.'))) {
         Ok(pattern) => {
             let rule = Rule::with_pattern(Act::Net, effect, pattern);
             draft.carry(&place, Carried::Stricter, "it holds for every protocol", vec![rule])

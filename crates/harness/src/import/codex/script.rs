@@ -1,6 +1,7 @@
 //! Reads a rules file without running it: the parser of the Starlark project gives the tree, and only what a list of
 //! rules needs is worked out of it, within limits. There is nothing to call but the three functions that make rules, no
-//! `load`, and no loop but over a list that stands there.
+//! `load`, and no loop but over a list that stands there. Whatever else the language has is an error, and then no rule of
+//! the file is taken: one that was not understood might have been the one that denies.
 
 use starlark_syntax::codemap::{Span, Spanned};
 use starlark_syntax::syntax::ast::{
@@ -31,6 +32,8 @@ pub(super) type Wrong = (usize, String);
 pub(super) enum Given {
     Text(String),
     List(Vec<Given>),
+    /// `("a", "b")`, which Codex takes for no list.
+    Tuple(Vec<Given>),
     Flag(bool),
     /// `None`
     Nothing,
@@ -40,14 +43,14 @@ impl Given {
     pub(super) fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
-            Self::List(_) | Self::Flag(_) | Self::Nothing => None,
+            Self::List(_) | Self::Tuple(_) | Self::Flag(_) | Self::Nothing => None,
         }
     }
 
     fn size(&self) -> usize {
         match self {
             Self::Text(text) => text.len() + 1,
-            Self::List(items) => items.iter().map(Self::size).sum::<usize>() + 1,
+            Self::List(items) | Self::Tuple(items) => items.iter().map(Self::size).sum::<usize>() + 1,
             Self::Flag(_) | Self::Nothing => 1,
         }
     }
@@ -62,10 +65,9 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// An argument; `None` is none.
+    /// An argument. Codex accepts `None` for none of them.
     pub(super) fn get(&self, name: &str) -> Option<&Given> {
-        let found = self.arguments.iter().find(|(known, _)| known == name).map(|(_, given)| given);
-        found.filter(|given| **given != Given::Nothing)
+        self.arguments.iter().find(|(known, _)| known == name).map(|(_, given)| given)
     }
 
     pub(super) fn text(&self, name: &str) -> Result<Option<&str>, &'static str> {
@@ -95,14 +97,18 @@ impl Call {
             Some(Given::List(items)) => items,
             Some(_) => return Err(wrong()),
         };
-        let example = |item: &Given| match item {
-            Given::Text(text) => {
-                shlex::split(text).ok_or_else(|| format!("a quote in `{text}` is not closed"))
-            }
-            Given::List(words) => {
-                words.iter().map(|word| word.as_text().map(ToOwned::to_owned).ok_or_else(wrong)).collect()
-            }
-            Given::Flag(_) | Given::Nothing => Err(wrong()),
+        let example = |item: &Given| {
+            let words: Vec<String> = match item {
+                Given::Text(text) => {
+                    shlex::split(text).ok_or_else(|| format!("a quote in `{text}` is not closed"))?
+                }
+                Given::List(words) => words
+                    .iter()
+                    .map(|word| word.as_text().map(ToOwned::to_owned).ok_or_else(wrong))
+                    .collect::<Result<_, _>>()?,
+                Given::Tuple(_) | Given::Flag(_) | Given::Nothing => return Err(wrong()),
+            };
+            if words.is_empty() { Err(format!("an example in `{name}` is empty")) } else { Ok(words) }
         };
         items.iter().map(example).collect()
     }
@@ -121,6 +127,7 @@ impl Call {
             match given {
                 Given::Text(text) => format!("{text:?}"),
                 Given::List(items) => format!("[{}]", items.iter().map(show).collect::<Vec<_>>().join(", ")),
+                Given::Tuple(items) => format!("({})", items.iter().map(show).collect::<Vec<_>>().join(", ")),
                 Given::Flag(flag) => flag.to_string(),
                 Given::Nothing => "None".to_owned(),
             }
@@ -257,9 +264,12 @@ impl Reader<'_> {
                 };
                 let added = self.value(value, depth + 1)?;
                 let known = self.name(&name.node.ident, at)?;
+                if !matches!(known, Given::Text(_)) {
+                    // The list itself changes, under all of its names.
+                    return self.wrong(at, "`+=` is read for texts only: write `x = x + […]` for a list");
+                }
                 let sum = self.add(known, added, at)?;
-                self.names.insert(name.node.ident.clone(), sum);
-                Ok(())
+                self.assign(target, sum)
             }
             StmtP::For(loop_) => {
                 for given in self.list(&loop_.over, depth + 1)? {
@@ -279,10 +289,16 @@ impl Reader<'_> {
     fn assign(&mut self, target: &Spanned<AssignTargetP<AstNoPayload>>, given: Given) -> Result<(), Wrong> {
         match (&target.node, given) {
             (AssignTargetP::Identifier(name), given) => {
-                self.names.insert(name.node.ident.clone(), given);
+                let name = &name.node.ident;
+                if FUNCTIONS.contains(&name.as_str()) || matches!(name.as_str(), "True" | "False" | "None") {
+                    return self.wrong(target.span, format!("`{name}` cannot be set"));
+                }
+                self.names.insert(name.clone(), given);
                 Ok(())
             }
-            (AssignTargetP::Tuple(targets), Given::List(items)) if targets.len() == items.len() => {
+            (AssignTargetP::Tuple(targets), Given::List(items) | Given::Tuple(items))
+                if targets.len() == items.len() =>
+            {
                 targets.iter().zip(items).try_for_each(|(target, item)| self.assign(target, item))
             }
             (AssignTargetP::Tuple(_) | AssignTargetP::Index(_) | AssignTargetP::Dot(..), _) => {
@@ -346,10 +362,8 @@ impl Reader<'_> {
         self.step(at, depth)?;
         let given = match &expression.node {
             ExprP::Literal(AstLiteral::String(text)) => Given::Text(text.node.clone()),
-            ExprP::List(items) | ExprP::Tuple(items) => {
-                let given = items.iter().map(|item| self.value(item, depth + 1));
-                Given::List(given.collect::<Result<_, _>>()?)
-            }
+            ExprP::List(items) => Given::List(self.values(items, depth + 1)?),
+            ExprP::Tuple(items) => Given::Tuple(self.values(items, depth + 1)?),
             ExprP::Identifier(name) => self.name(&name.node.ident, at)?,
             ExprP::Op(left, BinOp::Add, right) => {
                 let (left, right) = (self.value(left, depth + 1)?, self.value(right, depth + 1)?);
@@ -360,16 +374,22 @@ impl Reader<'_> {
             }
             ExprP::FString(string) => {
                 let mut text = String::new();
-                let mut parts = string.node.format.node.split("{}");
-                text.push_str(parts.next().unwrap_or_default());
-                for (part, inside) in parts.zip(&string.node.expressions) {
-                    match self.value(inside, depth + 1)? {
-                        Given::Text(inside) => text.push_str(&inside),
-                        Given::List(_) | Given::Flag(_) | Given::Nothing => {
-                            return self.wrong(at, "only texts stand in a text");
+                let mut inside = string.node.expressions.iter();
+                let mut characters = string.node.format.node.chars();
+                // `{}` stands for the next value, and `{{` and `}}` for a brace.
+                while let Some(c) = characters.next() {
+                    match (c, matches!(c, '{' | '}').then(|| characters.next())) {
+                        (c, None) => text.push(c),
+                        ('{', Some(Some('}'))) => {
+                            match inside.next().map(|given| self.value(given, depth + 1)) {
+                                Some(Ok(Given::Text(given))) => text.push_str(&given),
+                                Some(Err(wrong)) => return Err(wrong),
+                                Some(Ok(_)) | None => return self.wrong(at, "only texts stand in a text"),
+                            }
                         }
+                        (c, Some(Some(again))) if c == again => text.push(c),
+                        (_, Some(_)) => return self.wrong(at, "a brace in a text is not closed"),
                     }
-                    text.push_str(part);
                     if text.len() > LARGEST_VALUES {
                         return self.wrong(at, "the values of the file are too large");
                     }
@@ -379,6 +399,10 @@ impl Reader<'_> {
             _ => return self.wrong(at, "only texts, lists, names, `+` and loops over lists are read here"),
         };
         self.keep(at, given)
+    }
+
+    fn values(&mut self, items: &[AstExpr], depth: usize) -> Result<Vec<Given>, Wrong> {
+        items.iter().map(|item| self.value(item, depth)).collect()
     }
 
     fn add(&mut self, left: Given, right: Given, at: Span) -> Result<Given, Wrong> {
@@ -395,14 +419,15 @@ impl Reader<'_> {
 
     fn list(&mut self, expression: &AstExpr, depth: usize) -> Result<Vec<Given>, Wrong> {
         match self.value(expression, depth)? {
-            Given::List(items) => Ok(items),
+            Given::List(items) | Given::Tuple(items) => Ok(items),
             Given::Text(_) | Given::Flag(_) | Given::Nothing => {
                 self.wrong(expression.span, "a loop goes over a list")
             }
         }
     }
 
-    /// The values, or the calls, of `[item for name in list]`.
+    /// The values, or the calls, of `[item for name in list]`. Its names are its own: what they stood for before, they
+    /// stand for again.
     fn comprehension(
         &mut self,
         item: &AstExpr,
@@ -410,10 +435,37 @@ impl Reader<'_> {
         clauses: &[ClauseP<AstNoPayload>],
         depth: usize,
     ) -> Result<Vec<Given>, Wrong> {
+        let items = self.list(&first.over, depth)?;
+        let mut names = Vec::new();
+        names_of(&first.var, &mut names);
+        for clause in clauses {
+            if let ClauseP::For(next) = clause {
+                names_of(&next.var, &mut names);
+            }
+        }
+        let outside: Vec<Option<Given>> = names.iter().map(|name| self.names.remove(name)).collect();
+        let all = self.loops(item, &first.var, items, clauses, depth);
+        for (name, given) in names.into_iter().zip(outside).rev() {
+            match given {
+                Some(given) => self.names.insert(name, given),
+                None => self.names.remove(&name),
+            };
+        }
+        all
+    }
+
+    fn loops(
+        &mut self,
+        item: &AstExpr,
+        target: &Spanned<AssignTargetP<AstNoPayload>>,
+        items: Vec<Given>,
+        clauses: &[ClauseP<AstNoPayload>],
+        depth: usize,
+    ) -> Result<Vec<Given>, Wrong> {
         self.step(item.span, depth)?;
         let mut all = Vec::new();
-        for given in self.list(&first.over, depth)? {
-            self.assign(&first.var, given)?;
+        for given in items {
+            self.assign(target, given)?;
             match (clauses, &item.node) {
                 ([], ExprP::Call(function, arguments)) => {
                     self.call(function, arguments, item.span, depth + 1)?;
@@ -421,7 +473,8 @@ impl Reader<'_> {
                 }
                 ([], _) => all.push(self.value(item, depth + 1)?),
                 ([ClauseP::For(next), rest @ ..], _) => {
-                    all.extend(self.comprehension(item, next, rest, depth + 1)?);
+                    let items = self.list(&next.over, depth + 1)?;
+                    all.extend(self.loops(item, &next.var, items, rest, depth + 1)?);
                 }
                 ([ClauseP::If(condition), ..], _) => {
                     return self
@@ -430,5 +483,15 @@ impl Reader<'_> {
             }
         }
         Ok(all)
+    }
+}
+
+/// The names that are set where something is assigned to this.
+fn names_of(target: &Spanned<AssignTargetP<AstNoPayload>>, names: &mut Vec<String>) {
+    match &target.node {
+        AssignTargetP::Identifier(name) => names.push(name.node.ident.clone()),
+        AssignTargetP::Tuple(targets) => targets.iter().for_each(|target| names_of(target, names)),
+        // Refused where it is assigned.
+        AssignTargetP::Index(_) | AssignTargetP::Dot(..) => {}
     }
 }
