@@ -202,8 +202,35 @@ fn what_is_no_message_is_answered_and_allows_nothing() {
         assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{line}: {answer}");
         assert!(answer["error"]["message"].as_str().unwrap().len() < 400, "{answer}");
     }
+    // A message whose text cannot be kept is answered all the same, under its own id.
+    for (line, code, id) in [
+        (
+            r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"shell_run","arguments":{"command":"touch made \ud800"}}}"#,
+            -32700,
+            json!(8),
+        ),
+        (r#"{"jsonrpc":"2.0","id":"\udc00","method":"ping"}"#, -32700, Value::Null),
+        (r#"{"jsonrpc":"2.0","id":18446744073709551615,"method":"ping"}"#, -32600, json!(u64::MAX)),
+        (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, -32600, json!(1.5)),
+        (r#"{"jsonrpc":"2.0","id":[1],"method":"ping"}"#, -32600, Value::Null),
+    ] {
+        raw.line(line);
+        let answer = raw.read();
+        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{line}: {answer}");
+    }
+    for id in [json!(0), json!(-7), json!(""), json!("é \u{1}"), json!(i64::MAX)] {
+        raw.line(&json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }).to_string());
+        let answer = raw.read();
+        assert_eq!((&answer["id"], answer.get("error")), (&id, None), "{answer}");
+    }
     // What needs no answer gets none.
     for line in [
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":424242}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"none","reason":7}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed","params":[]}"#,
+        r#"{"jsonrpc":"2.0","id":78,"error":{"code":1,"message":"x"}}"#,
         "",
         "\r",
         r#"{"jsonrpc":"2.0","method":"notifications/unheard-of"}"#,
@@ -534,6 +561,26 @@ fn a_bad_command_line_or_policy_is_said_at_once_or_at_the_first_call() {
 fn the_hardened_profile_counts_here_too() {
     let project = Project::new();
     let mut raw = Raw::begun(&project, &["--profile", "hardened"], "2025-11-25", json!({}));
+    // The bounds are those that hold, before and after the first call.
+    let bounds = |raw: &mut Raw| {
+        let listed = raw.ask("tools/list", json!({}))["result"]["tools"].clone();
+        let of = |name: &str| {
+            let tool = listed.as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap();
+            let timeout = &tool["inputSchema"]["properties"]["timeoutMs"];
+            (timeout["default"].as_u64().unwrap(), timeout["maximum"].as_u64().unwrap())
+        };
+        (of("shell_run"), of("exec"))
+    };
+    let before = bounds(&mut raw);
+    let (_, most) = before.0;
+    assert!(most > 60_000, "{before:?}");
+    let timed = |raw: &mut Raw, time: u64| {
+        raw.call("shell_run", json!({ "command": "ls", "timeoutMs": time }))["structuredContent"]["code"]
+            .clone()
+    };
+    assert_eq!(timed(&mut raw, most), Value::Null);
+    assert_eq!(timed(&mut raw, most + 1), "VALIDATION_ERROR");
+    assert_eq!(bounds(&mut raw), before);
     assert_eq!(raw.call("shell_run", json!({ "command": "ls" }))["isError"], false);
     for (tool, arguments) in [
         ("shell_run", json!({ "command": "touch made" })),
@@ -543,6 +590,62 @@ fn the_hardened_profile_counts_here_too() {
     ] {
         let told = raw.call(tool, arguments.clone());
         assert_eq!(told["structuredContent"]["code"], "PERMISSION_DENIED", "{arguments}: {told}");
+    }
+    assert!(!project.root().join("made").exists());
+    assert!(raw.gone().success());
+}
+
+// contract: P12
+#[test]
+fn two_servers_share_one_trace() {
+    let project = Project::new();
+    let mut servers: Vec<Raw> =
+        (0..2).map(|_| Raw::begun(&project, &WRITE, "2025-11-25", json!({}))).collect();
+    for round in 0..10 {
+        for raw in &mut servers {
+            let call = json!({ "name": "shell_run", "arguments": { "command": format!("echo {round}") } });
+            raw.send("tools/call", call);
+        }
+    }
+    for raw in &servers {
+        for _ in 0..10 {
+            let told = raw.read();
+            assert_eq!(told["result"]["structuredContent"]["run"]["exit_code"], 0, "{told}");
+        }
+    }
+    for raw in servers {
+        assert!(raw.gone().success());
+    }
+    assert_eq!(results(&project).len(), 20);
+    assert_eq!(project.harness(["log", "verify"]).code, 0);
+}
+
+// contract: S17
+#[test]
+fn a_question_that_nobody_answers_ends_and_progress_is_told_under_its_own_token() {
+    let project = Project::new();
+    let forms = json!({ "elicitation": {} });
+    let args = ["--sandbox", "workspace_write", "--answer-timeout-ms", "2500"];
+    let mut raw = Raw::begun(&project, &args, "2025-11-25", forms);
+    for token in [json!("a"), json!(0), json!("a")] {
+        let id = raw.send(
+            "tools/call",
+            json!({ "name": "shell_run", "arguments": { "command": "touch made" }, "_meta": { "progressToken": token } }),
+        );
+        let mut told = Vec::new();
+        let answer = loop {
+            let message = raw.read();
+            if message["id"] == id {
+                break message;
+            }
+            told.push(message);
+        };
+        assert_eq!(answer["result"]["structuredContent"]["code"], "APPROVAL_REQUIRED", "{answer}");
+        assert_eq!(told[0]["method"], "elicitation/create", "{told:?}");
+        let progress: Vec<&Value> =
+            told.iter().filter(|message| message["method"] == "notifications/progress").collect();
+        assert!(progress.len() >= 2, "{told:?}");
+        assert!(progress.iter().all(|message| message["params"]["progressToken"] == token), "{told:?}");
     }
     assert!(!project.root().join("made").exists());
     assert!(raw.gone().success());

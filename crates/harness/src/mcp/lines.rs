@@ -4,7 +4,7 @@
 //! too long gets an error, with the request's id where there is one, so that no client waits for ever.
 
 use crate::present::printable;
-use rmcp::model::{ErrorData, NumberOrString, RequestId};
+use rmcp::model::ErrorData;
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
@@ -76,7 +76,7 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<
         }
     }
 
-    fn complain(&mut self, error: &ErrorData, id: Option<&RequestId>) {
+    fn complain(&mut self, error: &ErrorData, id: &Value) {
         let message = json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string();
         anstream::eprintln!("harness: {}", printable(&error.message));
         let write = self.write.clone();
@@ -112,7 +112,7 @@ where
                 Ok(Some(true)) => {}
                 Ok(Some(false)) => {
                     let message = format!("a message has at most {LONGEST} bytes; this one was dropped");
-                    self.complain(&ErrorData::invalid_request(message, None), None);
+                    self.complain(&ErrorData::invalid_request(message, None), &Value::Null);
                     continue;
                 }
                 Ok(None) => return None,
@@ -125,7 +125,7 @@ where
             match read(line.trim_ascii()) {
                 Ok(None) => {}
                 Ok(Some(message)) => return Some(message),
-                Err(bad) => self.complain(&bad.error, bad.id.as_ref()),
+                Err(bad) => self.complain(&bad.error, &bad.id),
             }
         }
     }
@@ -145,7 +145,8 @@ async fn put(write: &Mutex<impl AsyncWrite + Unpin>, mut message: String) -> io:
 /// A line that is no message.
 struct Bad {
     error: ErrorData,
-    id: Option<RequestId>,
+    /// The request's id; null where there is none that can be said.
+    id: Value,
 }
 
 /// The message on a line; nothing on a blank one, and nothing for a notification that is not known.
@@ -155,13 +156,13 @@ fn read(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Box<Bad>> {
     }
     let value: Value = serde_json::from_slice(line).map_err(|error| {
         let error = ErrorData::parse_error(format!("this line is not JSON that can be read: {error}"), None);
-        Box::new(Bad { error, id: None })
+        // The rest of a message with half of a surrogate pair can be read, and its sender waits for an answer.
+        let mended = with_whole_surrogates(line).and_then(|line| serde_json::from_slice::<Value>(&line).ok());
+        let id = mended.map_or(Value::Null, |value| id_of(&value));
+        let is_whole = id.as_str().is_none_or(|id| !id.contains('\u{fffd}'));
+        Box::new(Bad { error, id: if is_whole { id } else { Value::Null } })
     })?;
-    let id = match value.get("id") {
-        Some(Value::String(id)) => Some(NumberOrString::String(id.as_str().into())),
-        Some(Value::Number(id)) => id.as_i64().map(NumberOrString::Number),
-        Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | None => None,
-    };
+    let id = id_of(&value);
     let notification = value.get("id").is_none() && value.get("method").is_some_and(Value::is_string);
     match serde_json::from_value(value) {
         Ok(message) => Ok(Some(message)),
@@ -171,6 +172,43 @@ fn read(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Box<Bad>> {
             Err(Box::new(Bad { error, id }))
         }
     }
+}
+
+/// The id of a message, as it stands there.
+fn id_of(message: &Value) -> Value {
+    match message.get("id") {
+        Some(id @ (Value::String(_) | Value::Number(_))) => id.clone(),
+        Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | None => Value::Null,
+    }
+}
+
+/// The line with a replacement character for every half of a surrogate pair that stands alone; none when there is none.
+fn with_whole_surrogates(line: &[u8]) -> Option<Vec<u8>> {
+    let escaped = |at: usize| match line.get(at..at + 6) {
+        Some([b'\\', b'u', digits @ ..]) => {
+            std::str::from_utf8(digits).ok().and_then(|digits| u16::from_str_radix(digits, 16).ok())
+        }
+        Some(_) | None => None,
+    };
+    let mut mended = line.to_vec();
+    let mut found = false;
+    let mut at = 0;
+    while at < line.len() {
+        let (length, whole) = match (escaped(at), escaped(at + 6)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => (12, true),
+            (Some(0xd800..=0xdfff), _) => (6, false),
+            (Some(_), _) => (6, true),
+            // A backslash and what it escapes.
+            (None, _) if line.get(at) == Some(&b'\\') => (2, true),
+            (None, _) => (1, true),
+        };
+        if let Some(digits) = mended.get_mut(at + 2..at + 6).filter(|_| !whole) {
+            digits.copy_from_slice(b"fffd");
+            found = true;
+        }
+        at += length;
+    }
+    found.then_some(mended)
 }
 
 #[cfg(test)]
@@ -206,6 +244,13 @@ mod tests {
             ("7\n", -32600, Value::Null),
             ("[]\n", -32600, Value::Null),
             ("{\"jsonrpc\":\"2.0\",\"id\":7}\n", -32600, json!(7)),
+            ("{\"jsonrpc\":\"2.0\",\"id\":18446744073709551615,\"method\":7}\n", -32600, json!(u64::MAX)),
+            ("{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":7}\n", -32600, json!(1.5)),
+            ("{\"id\":7,\"x\":\"\\ud800\"}\n", -32700, json!(7)),
+            ("{\"x\":\"\\\\\\udc00\\ud83d\\ude00\",\"id\":\"a\\ud83d\\ude00\"}\n", -32700, json!("a😀")),
+            ("{\"x\":\"\\ud800\\u0041\",\"id\":\"a\"}\n", -32700, json!("a")),
+            ("{\"id\":\"\\udc00\"}\n", -32700, Value::Null),
+            ("{\"id\":7,\"x\":\"\\ud800\"\n", -32700, Value::Null),
             ("{\"jsonrpc\":\"1.0\",\"id\":\"a\",\"method\":\"ping\"}\n", -32600, json!("a")),
         ] {
             let text = format!("{line}\r\n\n{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}}\n");

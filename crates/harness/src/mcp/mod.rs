@@ -10,8 +10,8 @@ mod roots;
 
 pub use project::OpenError;
 
-use crate::config::{Overrides, UserDirs};
-use crate::session::RunOptions;
+use crate::config::{self, Overrides, UserDirs};
+use crate::session::{RunOptions, Session};
 use crate::store::Store;
 use crate::tools::{ExecutionMode, SERVED, ToolReply, ToolSpec, Toolbox};
 use ask::{Asker, Call, LONGEST_ASKED, Waiting, Way};
@@ -217,6 +217,13 @@ impl Inner {
         Ok(Place::Project(project))
     }
 
+    /// The settings without a project's own; none where they cannot be used, which the first call will say.
+    fn provisional(&self) -> Option<Session> {
+        let root = self.config.root.as_ref().unwrap_or(&self.config.fallback);
+        let loaded = config::load(root, &self.config.dirs, &self.config.overrides).ok()?;
+        Session::new(root, loaded).ok()
+    }
+
     /// Waits for what still runs, which is being killed by now, and ends the run.
     async fn end(&self) {
         if tokio::time::timeout(END_TIMEOUT, self.running.acquire_many(MOST_CALLS)).await.is_err() {
@@ -358,7 +365,8 @@ fn result_of(reply: ToolReply) -> CallToolResult {
     result
 }
 
-fn tool_of(spec: &ToolSpec) -> Tool {
+/// The tool as the client gets it, with the bounds of a session, where there is one.
+fn tool_of(spec: &ToolSpec, session: Option<&Session>) -> Tool {
     let object = |value: Value| match value {
         Value::Object(object) => object,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
@@ -370,8 +378,8 @@ fn tool_of(spec: &ToolSpec) -> Tool {
         .destructive(spec.annotations.destructive)
         .idempotent(spec.annotations.idempotent)
         .open_world(spec.annotations.open_world);
-    let mut tool =
-        Tool::new(spec.name, spec.description, object(spec.parameters())).with_annotations(annotations);
+    let parameters = session.map_or_else(|| spec.parameters(), |session| spec.parameters_in(session));
+    let mut tool = Tool::new(spec.name, spec.description, object(parameters)).with_annotations(annotations);
     tool.output_schema = spec.output().map(|schema| Arc::new(object(schema)));
     tool
 }
@@ -388,7 +396,12 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(SERVED.iter().map(tool_of).collect()))
+        // Whoever is being asked about its roots, say, has it for a while.
+        let open = self.0.current.try_lock().ok().and_then(|current| current.clone());
+        // Before the first call the client has not said which folder is the project.
+        let provisional = if open.is_some() { None } else { self.0.provisional() };
+        let session = open.as_ref().map(|project| &project.session).or(provisional.as_ref());
+        Ok(ListToolsResult::with_all_items(SERVED.iter().map(|spec| tool_of(spec, session)).collect()))
     }
 
     async fn call_tool(

@@ -16,7 +16,8 @@ pub use call::{ToolReply, Toolbox};
 pub(crate) use files::read_approved;
 pub use permission::{Permission, PermissionSource, compose};
 
-use crate::session::SHELL_CEILING;
+use crate::gate::Action;
+use crate::session::{SHELL_CEILING, Session};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -327,6 +328,25 @@ impl ToolSpec {
     /// The JSON Schema of its arguments (2020-12).
     pub fn parameters(&self) -> Value {
         (self.parameters)()
+    }
+
+    /// The same with the time limits of a session, which its policy and profile set.
+    pub fn parameters_in(&self, session: &Session) -> Value {
+        let mut schema = self.parameters();
+        let Some(timeout) = schema.pointer_mut("/properties/timeoutMs").and_then(Value::as_object_mut) else {
+            return schema;
+        };
+        let (usual, most) = if self.name == "exec" {
+            (session.exec_ceiling(), session.exec_ceiling())
+        } else {
+            (session.time_limit(&Action::Shell(String::new()), None), session.shell_ceiling())
+        };
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        timeout.insert("maximum".to_owned(), milliseconds(most).into());
+        timeout.insert("default".to_owned(), milliseconds(usual).into());
+        let what = if self.name == "exec" { "program" } else { "command" };
+        timeout.insert("description".to_owned(), format!("Time for the {what} in milliseconds").into());
+        schema
     }
 
     /// The JSON Schema (2020-12) of [`ToolReply::structured`], where a reply holds more than text.
