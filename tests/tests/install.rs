@@ -167,3 +167,66 @@ fn a_relative_home_is_refused() {
     assert!(stderr.contains("not an absolute path"), "{stderr}");
     assert!(!project.root().join("home").exists());
 }
+
+#[test]
+fn a_file_that_is_no_settings_is_left_as_it_is_and_said() {
+    use std::os::unix::fs::{FileTypeExt, symlink};
+    let project = Project::new();
+    let settings = project.home().join(".claude/settings.json");
+    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    let install = || {
+        let begun = std::time::Instant::now();
+        let ran = project.harness(["install", "claude-code"]);
+        assert!(begun.elapsed().as_secs() < 20, "it took {:?}", begun.elapsed());
+        ran
+    };
+    for (content, said) in [
+        (&b"\xef\xbb\xbf{}"[..], "byte order mark"),
+        (b"{\"a\":\"\xff\"}", "not UTF-8"),
+        (b"[]", "not an object"),
+        (b"null", "not an object"),
+        (b"{\"hooks\":[]}", "`hooks` is not an object"),
+        (b"{\"hooks\":null}", "`hooks` is not an object"),
+        (b"{\"hooks\":{\"PreToolUse\":{}}}", "not a list"),
+        (b"{\"hooks\":{},\"hooks\":{}}", "stands twice"),
+        (b"{\"a\":", "nothing was changed"),
+        (b"{'a':1}", "nothing was changed"),
+        (b"{\"a\":1} x", "nothing was changed"),
+    ] {
+        std::fs::write(&settings, content).unwrap();
+        let ran = install();
+        assert!(ran.code == 125 && ran.stderr.contains(said), "{said}: {ran:?}");
+        assert_eq!(std::fs::read(&settings).unwrap(), content);
+    }
+    std::fs::remove_file(&settings).unwrap();
+    symlink("settings.json", &settings).unwrap();
+    assert!(install().stderr.contains("nothing was changed"));
+    std::fs::remove_file(&settings).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&settings).status().unwrap().success());
+    assert!(install().stderr.contains("not a regular file"));
+    assert!(std::fs::metadata(&settings).unwrap().file_type().is_fifo());
+    std::fs::remove_file(&settings).unwrap();
+    std::fs::create_dir(&settings).unwrap();
+    assert!(install().stderr.contains("not a regular file"));
+    std::fs::remove_dir(&settings).unwrap();
+    // What can be read is kept byte by byte, line ends and commas too; also where there is very much of it.
+    let many: Vec<String> = (0..5_000)
+        .map(|at| {
+            format!(
+                "{{\"matcher\":\"X{at}\",\"hooks\":[{{\"type\":\"command\",\"command\":\"echo {at}\"}}]}}"
+            )
+        })
+        .collect();
+    let many = format!("{{\"hooks\":{{\"PreToolUse\":[{}]}}}}", many.join(",\n"));
+    let long = format!("{{\n  // long\n  \"x\": \"{}\",\n}}", "y".repeat(3_000_000));
+    for content in ["{\r\n\t// x\r\n\t\"a\": [1, ],\r\n}\r\n", "", " \n", "// only\n", &many, &long] {
+        std::fs::write(&settings, content).unwrap();
+        assert_eq!(install().code, 0);
+        let with = std::fs::read_to_string(&settings).unwrap();
+        assert!(with.contains("\"hook\""), "{}", &with[..with.len().min(300)]);
+        assert_eq!(content.contains('\r'), with.contains('\r'));
+        assert!(install().stdout.contains("nothing to change"));
+        assert_eq!(project.harness(["uninstall", "claude-code"]).code, 0);
+        assert_eq!(std::fs::read_to_string(&settings).unwrap(), content);
+    }
+}

@@ -48,7 +48,11 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, Trouble> {
     let file = File::open(path).map_err(|error| Trouble::new(path, &error))?;
     match file.take(LONGEST + 1).read_to_string(&mut text) {
         Ok(_) if text.len() as u64 > LONGEST => bad("it is too large for settings"),
+        Ok(_) if text.starts_with('\u{feff}') => {
+            bad("it begins with a byte order mark, which few agents read: save it as UTF-8 without one")
+        }
         Ok(_) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => bad("it is not UTF-8"),
         Err(error) => Err(Trouble::new(path, &error)),
     }
 }

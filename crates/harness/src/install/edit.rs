@@ -94,10 +94,7 @@ impl Plan {
         let parsed = document::tree(&self.file, text).map_err(|trouble| self.unreadable(trouble))?;
         let tokens = parsed.tokens.unwrap_or_default();
         let Some(Tree::Object(top)) = &parsed.value else { return Ok(None) };
-        let value_of = |tree: &Tree<'_>| {
-            let text = text.get(tree.range().start..tree.range().end).unwrap_or_default();
-            document::value(&self.file, text).unwrap_or(Value::Null)
-        };
+        let value_of = |tree: &Tree<'_>| Value::from(tree.clone());
         let entries = self.entries();
         for property in top.properties.iter().filter(|property| property.name.as_str() == "hooks") {
             let Tree::Object(hooks) = &property.value else { continue };

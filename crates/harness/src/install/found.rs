@@ -59,6 +59,8 @@ impl Runs {
                 let words: Vec<String> = std::iter::once(program).chain(args).cloned().collect();
                 is_hook(&words, agent).then_some(words)
             }
+            // Most lines are others', and to take each apart takes its time.
+            Self::Line(line) if !line.contains("hook") || !line.contains(agent.name()) => None,
             Self::Line(line) => unwrap::commands(line).argvs.into_iter().find(|words| is_hook(words, agent)),
         }
     }
