@@ -1,6 +1,7 @@
 //! `harness import`: the permission rules of other agents as a policy layer.
 
 use super::log::{new_table, print, print_json};
+use super::progress::Progress;
 use crate::exit::Exit;
 use crate::import::{self, Carried, Entry, Imported, LARGEST_FILE, Source, SourceFile};
 use crate::present::printable;
@@ -81,6 +82,7 @@ pub(crate) fn import(args: &ImportArgs) -> Exit {
 
 fn run(args: &ImportArgs) -> Result<Exit, Exit> {
     let wrong = |error: &dyn std::fmt::Display| super::fail(Exit::Policy, error);
+    let progress = Progress::begin("reading the rules");
     let mut files = Vec::with_capacity(args.files.len());
     for path in &args.files {
         files.push(source_file(path).map_err(|error| wrong(&error))?);
@@ -90,6 +92,7 @@ fn run(args: &ImportArgs) -> Result<Exit, Exit> {
     let toml = imported.to_toml().map_err(|error| super::fail(Exit::Failed, error))?;
     // What is given out is read back first.
     PolicyFile::parse("the imported policy", &toml).map_err(|error| super::fail(Exit::Failed, error))?;
+    drop(progress);
     if let Some(out) = &args.out {
         write_new(out, toml.as_bytes(), args.force).map_err(|error| {
             super::fail(if error.exists { Exit::Usage } else { Exit::Failed }, error.what)

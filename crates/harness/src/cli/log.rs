@@ -1,5 +1,6 @@
 //! `harness log`: what was decided, what ran, and whether the trace is as it was written.
 
+use super::progress::Progress;
 use crate::exit::Exit;
 use crate::present::printable;
 use crate::store::{Filter, Retention, Store, Which};
@@ -225,7 +226,10 @@ fn tail(args: &TailArgs) -> Result<Exit, Exit> {
 
 fn verify(args: &VerifyArgs) -> Result<Exit, Exit> {
     let store = store(&args.place)?;
-    let verified = store.verify().map_err(|error| super::fail(Exit::Failed, error))?;
+    let progress = Progress::begin("checking the trace");
+    let verified = store.verify();
+    drop(progress);
+    let verified = verified.map_err(|error| super::fail(Exit::Failed, error))?;
     if args.place.json {
         print_json(&WireVerified::new(&verified))?;
     } else {
