@@ -52,7 +52,29 @@ fn payload(project: &Project, row: (Agent, &str, &str, &str), command: &str) -> 
     if let Some(roots) = payload.get_mut("workspace_roots") {
         *roots = json!([project.root()]);
     }
+    if row.0 == Agent::Codex {
+        session_of_codex(project, &mut payload, "workspace-write");
+    }
     payload
+}
+
+/// Codex's own record of the session, as 0.171.0 wrote it.
+fn session_of_codex(project: &Project, payload: &mut Value, sandbox: &str) {
+    let profile = if sandbox == "danger-full-access" { "disabled" } else { "managed" };
+    let context = |turn: &Value, sandbox: &str| {
+        json!({"timestamp": "2026-11-30T20:01:39.480Z", "ordinal": 5, "type": "turn_context", "payload": {
+            "turn_id": turn, "cwd": project.root(), "approval_policy": "on-request",
+            "permission_profile": {"type": profile}, "model": "m", "sandbox_policy": {"type": sandbox}}})
+    };
+    let lines = [
+        json!({"type": "session_meta", "payload": {"text": "\"turn_context\""}}),
+        context(&json!("another"), "read-only"),
+        context(&payload["turn_id"], sandbox),
+        context(&json!("later"), "read-only"),
+    ];
+    let path = project.scratch().join("rollout.jsonl");
+    std::fs::write(&path, lines.map(|line| format!("{line}\n")).concat()).unwrap();
+    payload["transcript_path"] = json!(path);
 }
 
 fn send(project: &Project, agent: Agent, options: &[&str], payload: &[u8]) -> Ran {
@@ -176,7 +198,8 @@ fn every_agent_gets_every_answer_in_its_own_shape() {
         // Harmless only in the sandbox.
         let (got, ran) = effect_of("git status");
         let expected = match agent {
-            Agent::Codex if event == "PermissionRequest" => "ask",
+            // Its own sandbox bounds it.
+            Agent::Codex => "ask",
             _ if agent.rewrites() => "rewrite",
             _ => "deny",
         };
@@ -192,6 +215,50 @@ fn every_agent_gets_every_answer_in_its_own_shape() {
         for denied in ["rm -rf build", "git status && rm -rf build", "bash -c 'rm -rf build'"] {
             let (got, ran) = effect_of(denied);
             assert_eq!(got, "deny", "{agent:?} {event} {denied}: {ran:?}");
+        }
+    }
+}
+
+#[test]
+fn codex_is_left_to_itself_only_where_its_sandbox_bounds_the_command() {
+    let project = Project::new();
+    project.write_beside(
+        "config/cmdgate/policy.toml",
+        "[[rule]]\nact = \"exec\"\neffect = \"ask\"\npattern = \"touch **\"\n",
+    );
+    let rows = RECORDED.iter().filter(|row| row.0 == Agent::Codex);
+    for row in rows {
+        let event = event_of(row.1);
+        let answer = |command: &str, sandbox: &str, mode: &str, options: &[&str]| {
+            let mut sent = payload(&project, *row, command);
+            session_of_codex(&project, &mut sent, sandbox);
+            sent["permission_mode"] = json!(mode);
+            match sandbox {
+                "null" => sent["transcript_path"] = Value::Null,
+                "gone" => sent["transcript_path"] = json!("/not/there.jsonl"),
+                "other" => sent["turn_id"] = json!("a turn that is not in it"),
+                _ => {}
+            }
+            effect(Agent::Codex, event, &send(&project, Agent::Codex, options, sent.to_string().as_bytes()))
+        };
+        let prompts = event == "PermissionRequest";
+        for sandbox in ["read-only", "workspace-write"] {
+            assert_eq!(answer("npm test", sandbox, "default", &[]), "ask", "{event} {sandbox}");
+            assert_eq!(answer("git status", sandbox, "default", &[]), "ask", "{event} {sandbox}");
+            assert_eq!(answer("git status", sandbox, "bypassPermissions", &[]), "ask", "{event} {sandbox}");
+            assert_eq!(answer("npm test", sandbox, "bypassPermissions", &[]), "deny", "{event} {sandbox}");
+            // Its sandbox does not ask what a rule asks.
+            let expected = if prompts { "ask" } else { "deny" };
+            assert_eq!(answer("touch made", sandbox, "default", &[]), expected, "{event} {sandbox}");
+            assert_eq!(answer("npm test", sandbox, "default", &["--contain"]), "deny", "{event} {sandbox}");
+        }
+        for sandbox in ["danger-full-access", "external-sandbox", "null", "gone", "other"] {
+            let expected = if prompts { "ask" } else { "deny" };
+            assert_eq!(answer("npm test", sandbox, "default", &[]), expected, "{event} {sandbox}");
+            assert_eq!(answer("touch made", sandbox, "default", &[]), expected, "{event} {sandbox}");
+            let expected = if prompts { "ask" } else { "rewrite" };
+            assert_eq!(answer("git status", sandbox, "default", &[]), expected, "{event} {sandbox}");
+            assert_eq!(answer("npm test", sandbox, "default", &["--contain"]), expected, "{event} {sandbox}");
         }
     }
 }
@@ -226,7 +293,6 @@ fn the_answers_have_the_recorded_shape() {
         (at(Agent::ClaudeCode, "PermissionRequest"), "cat a.txt", "claude-code.PermissionRequest.allow.json"),
         (at(Agent::ClaudeCode, "PermissionRequest"), "cat .env", "claude-code.PermissionRequest.deny.json"),
         (at(Agent::Codex, "PreToolUse"), "cat .env", "codex.PreToolUse.deny.json"),
-        (at(Agent::Codex, "PreToolUse"), "git status", "codex.PreToolUse.rewrite.json"),
         (at(Agent::Codex, "PermissionRequest"), "cat .env", "codex.PermissionRequest.deny.json"),
         (at(Agent::Gemini, "BeforeTool"), "npm test", "gemini.BeforeTool.ask.json"),
         (at(Agent::Gemini, "BeforeTool"), "cat .env", "gemini.BeforeTool.deny.json"),
@@ -241,6 +307,12 @@ fn the_answers_have_the_recorded_shape() {
         let answered = answer(row, command);
         assert_eq!(keys(&answered), keys(&fixture(expected)), "{expected}: {answered}");
     }
+    // Codex rewrites where it has no sandbox of its own.
+    let mut sent = payload(&project, at(Agent::Codex, "PreToolUse"), "git status");
+    session_of_codex(&project, &mut sent, "danger-full-access");
+    let ran = send(&project, Agent::Codex, &[], sent.to_string().as_bytes());
+    let answered: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(keys(&answered), keys(&fixture("codex.PreToolUse.rewrite.json")), "{answered}");
     // A rewrite keeps what else the tool was given.
     let rewritten = answer(at(Agent::ClaudeCode, "PreToolUse"), "git status");
     let input = &rewritten["hookSpecificOutput"]["updatedInput"];
@@ -296,15 +368,18 @@ fn codex_answers_satisfy_its_own_schemas() {
         let input = jsonschema::validator_for(&schema("input")).unwrap();
         let output = jsonschema::validator_for(&schema("output")).unwrap();
         for command in ["cat a.txt", "git status", "npm test", "cat .env", "", "\u{0}", "f() { x; }; f"] {
-            let sent = payload(&project, *row, command);
+            let mut sent = payload(&project, *row, command);
             assert!(input.is_valid(&sent), "{sent}");
-            let ran = send(&project, Agent::Codex, &[], sent.to_string().as_bytes());
-            assert_eq!(ran.code, 0, "{ran:?}");
-            if !ran.stdout.is_empty() {
-                let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
-                let errors: Vec<String> =
-                    output.iter_errors(&answer).map(|error| error.to_string()).collect();
-                assert!(errors.is_empty(), "{command:?} {answer}: {errors:?}");
+            for sandbox in ["workspace-write", "danger-full-access"] {
+                session_of_codex(&project, &mut sent, sandbox);
+                let ran = send(&project, Agent::Codex, &[], sent.to_string().as_bytes());
+                assert_eq!(ran.code, 0, "{ran:?}");
+                if !ran.stdout.is_empty() {
+                    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+                    let errors: Vec<String> =
+                        output.iter_errors(&answer).map(|error| error.to_string()).collect();
+                    assert!(errors.is_empty(), "{command:?} {answer}: {errors:?}");
+                }
             }
         }
     }
@@ -439,6 +514,51 @@ fn what_is_not_bash_is_recorded_and_a_deny_holds_for_it() {
     }
 }
 
+// contract: P12
+#[test]
+fn what_cannot_be_read_is_recorded_without_its_secrets() {
+    let project = Project::new();
+    let rules = "[trace]\nredact = [\"sesame-[0-9]+\"]\n";
+    project.write_beside("config/cmdgate/policy.toml", rules);
+    let steps = || {
+        project.harness(["log", "--limit", "1000", "--json"]).json()["steps"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default()
+    };
+    let secret = "sesame-12345678";
+    let long = format!("{{\"x\":\"{}{secret}", "y".repeat(385));
+    for row in RECORDED {
+        let agent = row.0;
+        let good = payload(&project, row, "cat a.txt").to_string();
+        for bad in
+            ["", "{\"a\":", &good[..good.len() - 1], &format!("{{\"{secret}\":1,\"{secret}\":2}}"), &long]
+        {
+            let before = steps().len();
+            send(&project, agent, &[], bad.as_bytes());
+            let steps = steps();
+            assert_eq!(steps.len(), before + 1, "{agent:?} {bad}");
+            let step = steps.last().unwrap();
+            assert_eq!((&step["effect"], &step["source"]), (&json!("deny"), &json!("request")), "{step}");
+            let shown = step.to_string();
+            assert!(shown.contains("payload of") && shown.len() < 3000, "{shown}");
+        }
+    }
+    // A policy that cannot be used, and then no text at all.
+    project.write_beside("config/cmdgate/policy.toml", "nonsense = [");
+    let sent = payload(&project, RECORDED[0], secret).to_string();
+    send(&project, Agent::ClaudeCode, &[], sent.as_bytes());
+    project.write_beside("config/cmdgate/policy.toml", rules);
+    let step = steps().last().unwrap().to_string();
+    assert!(step.contains("(a payload of") && step.contains("policy"), "{step}");
+    let exported = project.harness(["log", "export", "--jsonl"]).stdout;
+    for agent in Agent::ALL {
+        assert!(exported.contains(&format!("\"{} unread\"", agent.name())), "{agent:?}: {exported}");
+    }
+    assert!(!exported.contains("sesame-1") && exported.contains("stands twice"), "{exported}");
+    assert_eq!(project.harness(["log", "verify"]).code, 0);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_yes_that_cannot_be_recorded_allows_nothing() {
@@ -473,6 +593,109 @@ fn what_runs_no_command_is_left_alone() {
     powershell["tool_name"] = json!("PowerShell");
     let ran = send(&project, Agent::ClaudeCode, &[], powershell.to_string().as_bytes());
     assert_eq!(effect(Agent::ClaudeCode, "PreToolUse", &ran), "ask", "{ran:?}");
+}
+
+/// A payload of the agent for another tool of this name.
+fn of_tool(project: &Project, row: (Agent, &str, &str, &str), tool: &str, input: &Value) -> Value {
+    let mut sent = payload(project, row, "cat a.txt");
+    let (name_at, input_at) = match row.0 {
+        Agent::Copilot if sent.get("toolName").is_some() => ("/toolName", "/toolArgs"),
+        Agent::ClaudeCode | Agent::Codex | Agent::Gemini | Agent::Copilot | Agent::Goose => {
+            ("/tool_name", "/tool_input")
+        }
+        Agent::Opencode => ("/tool", "/args"),
+        Agent::Cline => ("/tool_call/name", "/tool_call/input"),
+        Agent::Cursor | Agent::Windsurf => panic!("their events are for commands alone"),
+    };
+    *sent.pointer_mut(name_at).unwrap() = json!(tool);
+    *sent.pointer_mut(input_at).unwrap() = input.clone();
+    sent
+}
+
+#[test]
+fn a_tool_that_looks_like_a_shell_is_asked_about_and_one_that_does_not_is_left_alone() {
+    let project = Project::new();
+    project.write_beside(
+        "config/cmdgate/policy.toml",
+        "[[rule]]\nact = \"exec\"\neffect = \"allow\"\npattern = \"*\"\n\
+         [[rule]]\nact = \"exec\"\neffect = \"deny\"\npattern = \"rm **\"\n",
+    );
+    for row in RECORDED.into_iter().filter(|row| !matches!(row.0, Agent::Cursor | Agent::Windsurf)) {
+        let (agent, name, _, _) = row;
+        let event = event_of(name);
+        for (tool, input) in [
+            ("write_stdin", json!({"session_id": 7, "chars": "rm x\n"})),
+            ("write_bash", json!({"sessionId": "1", "input": "rm x"})),
+            ("start_process", json!({"timeout_ms": 5})),
+            ("mcp__pc__start", json!({"command": "cat a.txt"})),
+            ("batch", json!({"tool_calls": [{"tool": "bash", "parameters": {"command": "cat a.txt"}}]})),
+            ("fooTerminal", json!({})),
+        ] {
+            let sent = of_tool(&project, row, tool, &input).to_string();
+            let ran = send(&project, agent, &[], sent.as_bytes());
+            let got = effect(agent, event, &ran);
+            // Where Codex is silent about a tool, it asks nobody.
+            let expected = match (agent, agent.asks()) {
+                (Agent::Codex, _) | (_, hook::Asks::ByCode) => "deny",
+                _ => "ask",
+            };
+            assert_eq!(got, expected, "{agent:?} {event} {tool}: {ran:?}");
+        }
+        let denied = of_tool(&project, row, "mcp__pc__start", &json!({"command": "rm x"})).to_string();
+        let ran = send(&project, agent, &[], denied.as_bytes());
+        assert_eq!(effect(agent, event, &ran), "deny", "{agent:?} {event}: {ran:?}");
+        let own = match agent {
+            Agent::ClaudeCode => [("BashOutput", "bash_id"), ("KillShell", "shell_id"), ("Skill", "command")],
+            Agent::Codex => [("apply_patch", "command"), ("view_image", "path"), ("update_plan", "plan")],
+            Agent::Copilot => [("read_bash", "sessionId"), ("stop_bash", "sessionId"), ("view", "path")],
+            Agent::Opencode => [("task", "command"), ("read", "filePath"), ("edit", "filePath")],
+            Agent::Goose => [
+                ("developer__text_editor", "command"),
+                ("developer__analyze", "path"),
+                ("todo__write", "content"),
+            ],
+            Agent::Cline => [("editor", "command"), ("read_files", "paths"), ("fetch_web_content", "url")],
+            Agent::Gemini => [("read_file", "path"), ("write_file", "path"), ("replace", "path")],
+            Agent::Cursor | Agent::Windsurf => unreachable!(),
+        };
+        for (tool, key) in own.into_iter().chain([("mcp__github__create_issue", "title")]) {
+            let sent = of_tool(&project, row, tool, &json!({key: "x"})).to_string();
+            let ran = send(&project, agent, &[], sent.as_bytes());
+            let silent = match agent {
+                Agent::Opencode => "{\"allow\":true}\n",
+                Agent::Cline => "{}\n",
+                _ => "",
+            };
+            assert_eq!((ran.code, ran.stdout.as_str()), (0, silent), "{agent:?} {event} {tool}: {ran:?}");
+        }
+    }
+}
+
+#[test]
+fn every_command_of_a_payload_counts() {
+    let project = Project::new();
+    let row = |agent| *RECORDED.iter().find(|row| row.0 == agent).unwrap();
+    let cline = row(Agent::Cline);
+    for (input, expected) in [
+        (json!({"commands": ["cat a.txt", "grep -c alpha a.txt"]}), "allow"),
+        (json!(["cat a.txt", {"command": "cat", "args": ["a.txt"]}]), "allow"),
+        (json!({"commands": ["cat a.txt", "rm x"]}), "deny"),
+        (json!({"commands": ["cat a.txt", {"command": "rm", "args": ["x"]}]}), "deny"),
+        (json!({"commands": ["cat a.txt"], "command": "rm x"}), "deny"),
+        (json!({"commands": ["cat a.txt"], "cmd": "cat a.txt"}), "deny"),
+        (json!({"command": "cat a.txt", "cmd": "rm x"}), "deny"),
+        (json!({"commands": [{"command": "cat a.txt", "commands": ["rm x"]}]}), "deny"),
+        (json!({"commands": ["cat"], "args": ["a.txt"]}), "deny"),
+        (json!({"commands": [["cat a.txt"], "rm x"]}), "deny"),
+    ] {
+        let sent = of_tool(&project, cline, "run_commands", &input).to_string();
+        let ran = send(&project, Agent::Cline, &[], sent.as_bytes());
+        assert_eq!(effect(Agent::Cline, "PreToolUse", &ran), expected, "{input}: {ran:?}");
+    }
+    let both = json!({"command": "cat a.txt", "cmd": "rm x"});
+    let sent = of_tool(&project, row(Agent::Codex), "exec_command", &both).to_string();
+    let ran = send(&project, Agent::Codex, &[], sent.as_bytes());
+    assert_eq!(effect(Agent::Codex, "PreToolUse", &ran), "deny", "{ran:?}");
 }
 
 #[test]

@@ -198,7 +198,7 @@ impl Decision {
         }
     }
 
-    fn deny(source: Source, code: DecisionCode, reason: impl Into<String>) -> Self {
+    pub(crate) fn deny(source: Source, code: DecisionCode, reason: impl Into<String>) -> Self {
         Self::new(Effect::Deny, source, Some(code), reason)
     }
 

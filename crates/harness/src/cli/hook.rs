@@ -3,17 +3,21 @@
 use super::decide::{ApprovalName, DecideArgs, SandboxName};
 use crate::config::UserDirs;
 use crate::exit::Exit;
-use crate::gate::{Decision, Request};
+use crate::gate::{Decision, Request, Source};
 use crate::hook::code::{Codes, Entry, Recorded, bound_to};
 use crate::hook::{self, Agent, Asked, Asks, Containment, LONGEST_PAYLOAD, Payload, Reply, Verdict};
 use crate::present::printable;
 use crate::session::RecordId;
 use crate::session::Recorder as _;
 use crate::store::{RunRecorder, Store};
+use cmdgate_policy::Effect;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+const NESTED: &str = "the agent's own sandbox is on, and no other can be set up in it: turn that off \
+    (`sandbox_mode = \"danger-full-access\"` for Codex), so that `--contain` takes its place";
 
 /// Answer an agent's hook: its JSON on standard input, its answer in its own shape
 ///
@@ -89,27 +93,34 @@ fn send(reply: &Reply) -> u8 {
 
 fn answer(args: &HookArgs) -> Reply {
     let agent = args.agent;
-    let unread = |why: String| {
+    let record = |bytes: &[u8], why: &str| {
+        super::unread::record(agent, bytes, why, args.trace.as_ref(), &args.policy);
+    };
+    let unread = |bytes: &[u8], why: String| {
         anstream::eprintln!("cmdgate: {why}");
+        record(bytes, &why);
         agent.answer(None, &Verdict::Deny { reason: why })
     };
     let mut bytes = Vec::new();
     if let Err(error) = io::stdin().lock().take(LONGEST_PAYLOAD as u64 + 1).read_to_end(&mut bytes) {
-        return unread(format!("the payload cannot be read: {error}"));
+        return unread(&bytes, format!("the payload cannot be read: {error}"));
     }
     let payload = match hook::read_payload(&bytes) {
         Ok(payload) => payload,
-        Err(why) => return unread(why),
+        Err(why) => return unread(&bytes, why),
     };
     let asked = match agent.parse(&payload) {
         Ok(Payload::Commands(asked)) => asked,
         Ok(Payload::Unrelated) => return agent.no_opinion(),
-        Err(why) => return unread(format!("the payload is not what {} sends: {why}", agent.name())),
+        Err(why) => {
+            return unread(&bytes, format!("the payload is not what {} sends: {why}", agent.name()));
+        }
     };
     match decided(args, &asked) {
         Ok(verdict) => agent.answer(Some(&asked), &verdict),
         Err(why) => {
             anstream::eprintln!("cmdgate: {why}");
+            record(&bytes, &why);
             // A command that a person says yes to would run outside the sandbox.
             let verdict =
                 if args.contain { Verdict::Deny { reason: why } } else { Verdict::Ask { reason: why } };
@@ -143,6 +154,12 @@ fn decided(args: &HookArgs, asked: &Asked) -> Result<Verdict, String> {
     let session = if ordinary { session.previewing() } else { session };
     let containment = containment(args)?;
     let (verdict, decisions) = hook::decide(session.gate(), agent, asked, Some(&containment));
+    let rewritten = matches!(verdict, Verdict::Rewrite { .. } | Verdict::AskRewrite { .. });
+    let verdict = if args.contain && rewritten && agent.own_sandbox(asked) == Some(true) {
+        Verdict::Deny { reason: NESTED.to_owned() }
+    } else {
+        verdict
+    };
     let store =
         super::run::open_store(args.trace.as_ref()).map_err(|_| "the trace cannot be used".to_owned())?;
     let (recorder, records) = record(args, &store, &session, asked, &decisions)?;
@@ -204,6 +221,13 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Whether a rule asks, and not just nobody allows.
+    fn asks_by_rule(&self) -> bool {
+        self.decisions
+            .iter()
+            .any(|(_, decision)| decision.effect == Effect::Ask && decision.source == Source::Rule)
+    }
+
     /// Lets the contained commands that are asked about run once, under the permit that stands in their text.
     fn permit(&self) -> Result<(), String> {
         let permit = self.containment.permit.as_ref().ok_or("there is no permit for it")?;
@@ -230,11 +254,23 @@ fn unasked(
     run: Option<&Run<'_>>,
     recorded: Recorded,
 ) -> Verdict {
+    let bounded = || agent.own_sandbox(asked) == Some(true);
     let by_code = match agent.asks() {
         Asks::Native => false,
-        Asks::BySilence => asked.unattended,
+        Asks::BySilence if asked.unattended => true,
+        // Its prompt is about to come.
+        Asks::BySilence if asked.event == "PermissionRequest" => false,
+        // Without a sandbox of its own it would run the command unasked, and in it what a rule asks about.
+        Asks::BySilence => run.is_none_or(Run::asks_by_rule) || !bounded(),
         Asks::ByCode => true,
     };
+    // No sandbox can be set up in the agent's own, which bounds it already.
+    if let Verdict::Rewrite { reason, .. } = &verdict
+        && agent.asks() == Asks::BySilence
+        && bounded()
+    {
+        return Verdict::Ask { reason: reason.clone() };
+    }
     let reason = match verdict {
         Verdict::Ask { reason } if by_code => reason,
         Verdict::AskRewrite { reason, .. } if by_code || !agent.asks_about_rewrites() => reason,

@@ -21,6 +21,7 @@ mod rules;
 mod run;
 mod schema;
 mod trust;
+mod unread;
 
 use crate::exit::Exit;
 use crate::words;

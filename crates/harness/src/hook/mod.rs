@@ -40,6 +40,8 @@ pub struct Asked {
     pub input: Value,
     /// The agent's own numbers for this call, for the trace.
     pub keys: Value,
+    /// The agent's own record of the session, and the number of the turn in it.
+    pub transcript: Option<(PathBuf, String)>,
     /// Whether the agent said that nobody will be asked (a bypass mode).
     pub unattended: bool,
 }

@@ -46,6 +46,24 @@ impl Plan {
         }
     }
 
+    /// Tools of opencode that run no command, so that no process is started for each of them. Whatever else there is, also
+    /// of servers that its user has added, is shown to the hook.
+    const OPENCODES_OWN: [&str; 13] = [
+        "read",
+        "edit",
+        "write",
+        "apply_patch",
+        "glob",
+        "grep",
+        "list",
+        "todowrite",
+        "todoread",
+        "webfetch",
+        "websearch",
+        "skill",
+        "task",
+    ];
+
     /// opencode has no hook for a process: a plugin calls it, and refuses whatever is not a plain permission.
     pub(super) fn opencode_plugin(&self) -> String {
         let mut words = vec![json!("hook"), json!(self.agent.name())];
@@ -55,7 +73,7 @@ impl Plan {
              import {{ spawnSync }} from \"node:child_process\";\n\n\
              export const Cmdgate = async ({{ directory }}) => ({{\n  \
              \"tool.execute.before\": async (input, output) => {{\n    \
-             if (input.tool !== \"bash\") return;\n    \
+             if ({silent}.includes(input.tool)) return;\n    \
              const payload = {{ sessionID: input.sessionID, callID: input.callID, tool: input.tool, args: output.args, cwd: directory }};\n    \
              const ran = spawnSync({program}, {args}, {{ input: JSON.stringify(payload), encoding: \"utf8\", timeout: 10000 }});\n    \
              let answer;\n    \
@@ -64,6 +82,7 @@ impl Plan {
              if (answer.args) Object.assign(output.args, answer.args);\n  }},\n}});\n",
             program = json!(self.program.to_string_lossy()),
             args = Value::Array(words),
+            silent = json!(Self::OPENCODES_OWN),
         )
     }
 

@@ -1,8 +1,32 @@
 //! Claude Code: `PreToolUse`, `PermissionRequest` and `PreSkillShellCommand`.
 
+use super::tools::like_a_shell;
 use super::{command, directory, insert, keys, signed, text, with_command};
 use crate::hook::{Asked, AskedCommand, Payload, Reply, Verdict};
 use serde_json::{Value, json};
+
+/// Its own tools that run no command: they read and write files, read or end what runs, begin other agents, name a skill.
+const NO_SHELLS: &[&str] = &[
+    "BashOutput",
+    "Edit",
+    "Glob",
+    "Grep",
+    "KillBash",
+    "KillShell",
+    "LS",
+    "MultiEdit",
+    "NotebookEdit",
+    "Read",
+    "Skill",
+    "SlashCommand",
+    "Task",
+    "TodoWrite",
+    "WebFetch",
+    "WebSearch",
+    "Write",
+    "str_replace_based_edit_tool",
+    "str_replace_editor",
+];
 
 pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
     let event = text(payload, "hook_event_name")?;
@@ -14,7 +38,10 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
                 language: "PowerShell".to_owned(),
                 text: text(&input, "command")?.to_owned(),
             }],
-            _ => return Ok(Payload::Unrelated),
+            other => match like_a_shell(other, &input, NO_SHELLS) {
+                Some(command) => vec![command],
+                None => return Ok(Payload::Unrelated),
+            },
         },
         "PreSkillShellCommand" => {
             let holder = if payload.get("command").is_some() { payload } else { &input };
@@ -29,6 +56,7 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
         session: None,
         input,
         keys: keys(payload, &["session_id", "prompt_id", "tool_use_id", "agent_id"]),
+        transcript: None,
         unattended: matches!(
             payload.get("permission_mode").and_then(Value::as_str),
             Some("bypassPermissions" | "dontAsk")

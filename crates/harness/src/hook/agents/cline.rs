@@ -1,9 +1,15 @@
 //! Cline: `PreToolUse` scripts. The exit code is ignored; only the JSON counts.
 
+use super::tools::like_a_shell;
 use super::{directory, keys, signed, text};
 use crate::hook::{Asked, AskedCommand, Payload, Reply, Verdict};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
+
+/// They edit files.
+const NO_SHELLS: &[&str] = &["editor", "str_replace_editor"];
+/// Where the tool's input may hold commands.
+const KEYS: [&str; 3] = ["commands", "command", "cmd"];
 
 pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
     let event = text(payload, "hookName")?;
@@ -11,12 +17,17 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
         return Err(format!("the event {event:?} is not known"));
     }
     let call = payload.get("tool_call").ok_or("`tool_call` is missing")?;
-    if !matches!(text(call, "name")?, "run_commands" | "execute_command") {
-        return Ok(Payload::Unrelated);
-    }
+    let tool = text(call, "name")?;
     let input = call.get("input").cloned().unwrap_or(Value::Null);
     let mut commands = Vec::new();
-    collect(&input, &mut commands)?;
+    if matches!(tool, "run_commands" | "execute_command" | "bash") {
+        collect(&input, &mut commands)?;
+    } else {
+        match like_a_shell(tool, &input, NO_SHELLS) {
+            Some(command) => commands.push(command),
+            None => return Ok(Payload::Unrelated),
+        }
+    }
     if commands.is_empty() {
         return Err("`input` holds no command".to_owned());
     }
@@ -32,6 +43,7 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
         session: None,
         input,
         keys: keys(payload, &["taskId", "agent_id"]),
+        transcript: None,
         unattended: false,
     }))
 }
@@ -42,8 +54,15 @@ fn collect(input: &Value, commands: &mut Vec<AskedCommand>) -> Result<(), String
         Value::String(text) => commands.push(AskedCommand::Shell(text.clone())),
         Value::Array(items) => items.iter().try_for_each(|item| collect(item, commands))?,
         Value::Object(object) => {
+            if KEYS.iter().filter(|key| object.contains_key(**key)).count() > 1 {
+                // Which of them counts is a matter of the version.
+                return Err("there are commands under several names".to_owned());
+            }
             if let Some(list) = object.get("commands") {
-                return collect(list, commands);
+                return match object.get("args") {
+                    None => collect(list, commands),
+                    Some(_) => Err("there are `args` beside `commands`".to_owned()),
+                };
             }
             let program =
                 object.get("command").or_else(|| object.get("cmd")).ok_or("`command` is missing")?;

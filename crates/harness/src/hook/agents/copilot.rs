@@ -1,11 +1,23 @@
 //! Copilot CLI (`preToolUse`, `permissionRequest`, told apart by their keys) and the agent of VS Code (`PreToolUse`).
 
+use super::tools::like_a_shell;
 use super::{command, directory, insert, keys, signed, with_command};
 use crate::hook::{Asked, AskedCommand, Payload, Reply, Verdict};
 use serde_json::{Value, json};
 
 /// VS Code, whose answers have the shape of Claude Code's.
 const VS_CODE: &str = "PreToolUse";
+
+/// Tools that look like a shell and are none: they read, list or end what runs, or edit files by a sub-command.
+const NO_SHELLS: &[&str] = &[
+    "list_bash",
+    "list_powershell",
+    "read_bash",
+    "read_powershell",
+    "stop_bash",
+    "stop_powershell",
+    "str_replace_editor",
+];
 
 pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
     let named = |name: &str| payload.get(name).and_then(Value::as_str);
@@ -28,9 +40,15 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
             AskedCommand::Shell(text) => {
                 vec![AskedCommand::Other { language: "PowerShell".to_owned(), text }]
             }
-            other @ (AskedCommand::Argv(_) | AskedCommand::Other { .. }) => vec![other],
+            AskedCommand::Argv(argv) => {
+                vec![AskedCommand::Other { language: "PowerShell".to_owned(), text: argv.join(" ") }]
+            }
+            other @ AskedCommand::Other { .. } => vec![other],
         },
-        _ => return Ok(Payload::Unrelated),
+        other => match like_a_shell(other, &input, NO_SHELLS) {
+            Some(command) => vec![command],
+            None => return Ok(Payload::Unrelated),
+        },
     };
     Ok(Payload::Commands(Asked {
         event: event.to_owned(),
@@ -39,6 +57,7 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
         session: None,
         input,
         keys: keys(payload, &["sessionId", "session_id", "tool_use_id", "timestamp"]),
+        transcript: None,
         unattended: false,
     }))
 }

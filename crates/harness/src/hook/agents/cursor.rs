@@ -30,6 +30,7 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
         session,
         input: Value::Null,
         keys: keys(payload, &["conversation_id", "generation_id", "session_id"]),
+        transcript: None,
         unattended: false,
     }))
 }

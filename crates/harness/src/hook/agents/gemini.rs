@@ -1,5 +1,6 @@
 //! Gemini CLI: `BeforeTool`.
 
+use super::tools::like_a_shell;
 use super::{chosen_directory, command, directory, keys, signed, text, with_command};
 use crate::hook::{Asked, Payload, Reply, Verdict};
 use serde_json::{Value, json};
@@ -9,20 +10,27 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
     if event != "BeforeTool" {
         return Err(format!("the event {event:?} is not known"));
     }
-    if text(payload, "tool_name")? != "run_shell_command" {
-        return Ok(Payload::Unrelated);
-    }
+    let tool = text(payload, "tool_name")?;
     let input = payload.get("tool_input").cloned().unwrap_or(Value::Null);
+    let command = if tool == "run_shell_command" {
+        command(&input, "command")?
+    } else {
+        match like_a_shell(tool, &input, &[]) {
+            Some(command) => command,
+            None => return Ok(Payload::Unrelated),
+        }
+    };
     let session = directory(payload, "cwd")?;
     let chosen = input.get("dir_path").or_else(|| input.get("directory"));
     let cwd = chosen_directory(chosen, session.as_deref())?;
     Ok(Payload::Commands(Asked {
         event: event.to_owned(),
-        commands: vec![command(&input, "command")?],
+        commands: vec![command],
         cwd,
         session,
         input,
         keys: keys(payload, &["session_id", "timestamp"]),
+        transcript: None,
         unattended: false,
     }))
 }

@@ -1,25 +1,36 @@
 //! goose: `PreToolUse` of its plugins. Nothing but the answer may stand on standard output.
 
+use super::tools::like_a_shell;
 use super::{command, directory, keys, signed, text};
 use crate::hook::{Asked, Payload, Reply, Verdict};
 use serde_json::{Value, json};
+
+/// It edits files by a sub-command.
+const NO_SHELLS: &[&str] = &["developer__text_editor", "text_editor"];
 
 pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
     let event = text(payload, "event")?;
     if event != "PreToolUse" {
         return Err(format!("the event {event:?} is not known"));
     }
-    if text(payload, "tool_name")? != "developer__shell" {
-        return Ok(Payload::Unrelated);
-    }
+    let tool = text(payload, "tool_name")?;
     let input = payload.get("tool_input").cloned().unwrap_or(Value::Null);
+    let command = if tool == "developer__shell" {
+        command(&input, "command")?
+    } else {
+        match like_a_shell(tool, &input, NO_SHELLS) {
+            Some(command) => command,
+            None => return Ok(Payload::Unrelated),
+        }
+    };
     Ok(Payload::Commands(Asked {
         event: event.to_owned(),
-        commands: vec![command(&input, "command")?],
+        commands: vec![command],
         cwd: directory(payload, "working_dir")?,
         session: None,
         input,
         keys: keys(payload, &["session_id", "tool_call_id"]),
+        transcript: None,
         unattended: false,
     }))
 }

@@ -8,6 +8,7 @@ mod cursor;
 mod gemini;
 mod goose;
 mod opencode;
+mod tools;
 mod windsurf;
 
 use super::{Asked, AskedCommand, Asks, Payload, Reply, Verdict};
@@ -141,12 +142,30 @@ impl Agent {
         }
     }
 
+    /// Whether the agent runs the command in a sandbox of its own, as far as it says so in its own record of the session; none
+    /// where that is not known.
+    pub fn own_sandbox(self, asked: &Asked) -> Option<bool> {
+        match self {
+            Self::Codex => codex::own_sandbox(asked),
+            Self::ClaudeCode
+            | Self::Gemini
+            | Self::Cursor
+            | Self::Copilot
+            | Self::Opencode
+            | Self::Windsurf
+            | Self::Cline
+            | Self::Goose => None,
+        }
+    }
+
     /// The answer to a tool call that runs no command: none of this hook's business.
     pub fn no_opinion(self) -> Reply {
         match self {
             // With `failClosed` an empty answer blocks.
             Self::Cursor => Reply::json(&json!({ "permission": "allow" })),
-            Self::Cline | Self::Opencode => Reply::json(&json!({})),
+            Self::Cline => Reply::json(&json!({})),
+            // Its plugin refuses whatever is not a plain permission.
+            Self::Opencode => Reply::json(&json!({ "allow": true })),
             Self::ClaudeCode | Self::Codex | Self::Gemini | Self::Copilot | Self::Windsurf | Self::Goose => {
                 Reply::default()
             }

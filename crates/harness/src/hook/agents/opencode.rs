@@ -1,24 +1,35 @@
 //! opencode: the plugin that `harness install opencode` writes sends `{sessionID, callID, tool, args, cwd}`, throws what is
 //! under `deny`, and puts what is under `args` in the place of the tool's arguments.
 
+use super::tools::like_a_shell;
 use super::{chosen_directory, command, directory, keys, signed, text, with_command};
 use crate::hook::{Asked, Payload, Reply, Verdict};
 use serde_json::{Value, json};
 
+/// It begins another agent, and names the slash command that it comes from.
+const NO_SHELLS: &[&str] = &["task"];
+
 pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
-    if text(payload, "tool")? != "bash" {
-        return Ok(Payload::Unrelated);
-    }
+    let tool = text(payload, "tool")?;
     let input = payload.get("args").cloned().unwrap_or(Value::Null);
+    let command = if tool == "bash" {
+        command(&input, "command")?
+    } else {
+        match like_a_shell(tool, &input, NO_SHELLS) {
+            Some(command) => command,
+            None => return Ok(Payload::Unrelated),
+        }
+    };
     let session = directory(payload, "cwd")?;
     let cwd = chosen_directory(input.get("workdir"), session.as_deref())?;
     Ok(Payload::Commands(Asked {
         event: "tool.execute.before".to_owned(),
-        commands: vec![command(&input, "command")?],
+        commands: vec![command],
         cwd,
         session,
         input,
         keys: keys(payload, &["sessionID", "callID"]),
+        transcript: None,
         unattended: false,
     }))
 }

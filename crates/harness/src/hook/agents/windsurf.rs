@@ -17,6 +17,7 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
         session: None,
         input: info,
         keys: keys(payload, &["trajectory_id", "execution_id"]),
+        transcript: None,
         unattended: false,
     }))
 }
