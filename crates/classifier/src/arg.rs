@@ -60,6 +60,16 @@ impl<'a> Arg<'a> {
         matches!(self.shape, Shape::Pattern { many: true, .. })
     }
 
+    /// Names of files inside the project that a program prints, any number of them, split at blanks.
+    pub(crate) fn printed_names(span: Span) -> Self {
+        Self { text: Cow::Borrowed(""), span, shape: Shape::Pattern { prefix: 0, many: true } }
+    }
+
+    /// Whether it is [`Self::printed_names`]: a pattern that someone wrote has a text.
+    pub(crate) fn is_printed_names(&self) -> bool {
+        self.text.is_empty() && self.is_pattern_of_shell()
+    }
+
     /// Whether it may become several arguments, or none.
     pub(crate) fn is_many(&self) -> bool {
         match self.shape {

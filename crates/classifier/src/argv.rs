@@ -370,9 +370,9 @@ impl<'j, 'a> Reader<'j, 'a> {
 
     /// A word of unknown text stands where flags are recognised.
     fn word_that_may_be_flag(&mut self, arg: &Arg<'a>) {
-        // One name, which a program printed or a loop goes through: as with `xargs`, a flag that only reads does no harm
-        // where nothing outside can be read.
-        let one = matches!(arg.shape, Shape::Pattern { many: false, .. });
+        // Names that a program printed or a loop goes through: as with `xargs`, a flag that only reads does no harm where
+        // nothing outside can be read.
+        let names = matches!(arg.shape, Shape::Pattern { many: false, .. }) || arg.is_printed_names();
         let mut reads = false;
         if self.spec.flags_turn_operands_to_outputs() {
             let why = "its text is not known, and it might become a flag that makes outputs of the files";
@@ -382,7 +382,7 @@ impl<'j, 'a> Reader<'j, 'a> {
             match flag.effect {
                 FlagEffect::Inert => {}
                 FlagEffect::FollowsLinks => reads = true,
-                FlagEffect::Reads | FlagEffect::ReadsListed if one => reads = true,
+                FlagEffect::Reads | FlagEffect::ReadsListed if names => reads = true,
                 FlagEffect::Reads
                 | FlagEffect::ReadsListed
                 | FlagEffect::Discloses
@@ -404,7 +404,7 @@ impl<'j, 'a> Reader<'j, 'a> {
         if reads {
             self.judge.need_one(Condition::ReadsConfined);
         }
-        if one {
+        if names {
             self.judge.need_one(Condition::NullStdin);
         }
     }

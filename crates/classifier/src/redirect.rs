@@ -84,7 +84,7 @@ impl<'a> Judge<'a> {
             }
             RedirectKind::HereDocument { body, .. } | RedirectKind::HereString(body) => {
                 let mut args = Vec::with_capacity(1);
-                self.word(body, &mut args);
+                self.unexpanded(body, &mut args);
                 is_input
             }
         }

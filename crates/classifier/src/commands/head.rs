@@ -18,7 +18,7 @@ pub(super) static SPEC: CommandSpec = CommandSpec {
     ],
     operands: Operands::FILES,
     // Bytes may cut a line, and a part of a name is another name.
-    rules: &[Rule::When(&["-c", "-v", "-z"], Tweak::Prints(Prints::Anything))],
+    rules: &[Rule::When(&["-c", "-v"], Tweak::Prints(Prints::Anything))],
     prints: Prints::LinesOfInput,
     ..CommandSpec::JUDGED
 };

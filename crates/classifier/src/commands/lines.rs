@@ -211,7 +211,7 @@ pub(super) static SHUF: CommandSpec = CommandSpec {
     rules: &[
         Rule::When(&["-e"], Tweak::Layout(Operands::TEXTS)),
         Rule::When(&["-i"], Tweak::Layout(Operands::NONE)),
-        Rule::When(&["-e", "-i", "-z"], Tweak::Prints(Prints::Anything)),
+        Rule::When(&["-e", "-i"], Tweak::Prints(Prints::Anything)),
     ],
     prints: Prints::LinesOfInput,
     ..CommandSpec::JUDGED

@@ -56,7 +56,7 @@ pub(super) static SPEC: CommandSpec = CommandSpec {
     operands: Operands::FILES,
     rules: &[
         Rule::When(&["--files0-from"], Tweak::NeverStdin),
-        Rule::When(&["-z", "--debug", "-c", "--check"], Tweak::Prints(Prints::Anything)),
+        Rule::When(&["--debug", "-c", "--check"], Tweak::Prints(Prints::Anything)),
     ],
     prints: Prints::LinesOfInput,
     ..CommandSpec::JUDGED

@@ -28,7 +28,7 @@ pub(super) static SPEC: CommandSpec = CommandSpec {
         inert(&["-r"]).elsewhere(),
     ],
     operands: Operands::FILES,
-    rules: &[Rule::When(&["-c", "-v", "-z"], Tweak::Prints(Prints::Anything))],
+    rules: &[Rule::When(&["-c", "-v"], Tweak::Prints(Prints::Anything))],
     prints: Prints::LinesOfInput,
     ..CommandSpec::JUDGED
 };

@@ -1,5 +1,6 @@
 //! Walks a command line: lists, pipelines, directories, variables, and the commands in them.
 
+mod loops;
 mod places;
 mod variables;
 mod words;
@@ -92,6 +93,8 @@ pub(crate) struct Judge<'a> {
     pub(crate) held_back: bool,
     /// Whether patterns in words are expanded here; in assignments, `case` and `[[` they are not.
     expands: bool,
+    /// Where the shell may be when the rounds of the loops around begin, the innermost last.
+    rounds_begin_in: Vec<Places>,
     /// Whether this shell may have skipped the rest of a line: an arithmetic expansion that fails does that.
     may_skip: bool,
 }
@@ -108,6 +111,7 @@ impl<'a> Judge<'a> {
             variables: Vec::new(),
             held_back: false,
             expands: true,
+            rounds_begin_in: Vec::new(),
             may_skip: false,
         };
         if judge.project.place("", ".") == Place::Outside {
@@ -354,6 +358,7 @@ impl<'a> Judge<'a> {
     fn compound(&mut self, compound: &Compound<'a>, inherited: Inherited) {
         let fed = self.redirects(&compound.redirects);
         let known = self.variables.len();
+        let upstream = if fed { Prints::Anything } else { inherited.upstream };
         let inherited = Inherited { input_ends: inherited.input_ends || fed, upstream: Prints::Anything };
         match &compound.kind {
             CompoundKind::Subshell(list) => {
@@ -365,8 +370,13 @@ impl<'a> Judge<'a> {
             CompoundKind::For { name, name_span, words, body } => {
                 self.for_loop(name, *name_span, words, body, inherited);
             }
+            CompoundKind::While { until: false, condition, body }
+                if let Some(input) = loops::reads_lines(condition) =>
+            {
+                self.read_loop(&input, body, Inherited { upstream, ..inherited }, compound.span);
+            }
             CompoundKind::While { until, condition, body } => {
-                if !never_repeats(condition, *until) {
+                if !loops::never_repeats(condition, *until) {
                     self.report(Code::Endless, compound.span, "nothing shows that this loop ends", None);
                 }
                 self.perhaps(compound.span, |judge| {
@@ -413,67 +423,20 @@ impl<'a> Judge<'a> {
             }
             CompoundKind::Arithmetic(_) => {}
             CompoundKind::Conditional(words) => {
-                let mut args = Vec::with_capacity(words.len());
-                for word in words {
-                    self.unexpanded(word, &mut args);
-                }
-                crate::value::test::conditional(self, &args, compound.span);
+                let looped = self.loop_variables(words.iter());
+                self.each_combination(&looped, compound.span, |judge| {
+                    let mut args = Vec::with_capacity(words.len());
+                    for word in words {
+                        judge.unexpanded(word, &mut args);
+                    }
+                    crate::value::test::conditional(judge, &args, compound.span);
+                });
             }
         }
         if !compound.redirects.is_empty() {
             // A redirection that fails leaves out all of it.
             self.variables.truncate(known);
         }
-    }
-
-    fn for_loop(
-        &mut self,
-        name: &'a str,
-        name_span: Span,
-        words: &[Word<'a>],
-        body: &List<'a>,
-        inherited: Inherited,
-    ) {
-        if !is_harmless_name(name) {
-            let why = "a variable of this name may mean something to the shell or a program";
-            self.report(Code::Assignment, name_span, why, None);
-        }
-        if self.is_tracked(name) {
-            self.report(Code::Assignment, name_span, "is set more than once, which is not followed", None);
-        }
-        let mut values = Vec::with_capacity(words.len());
-        for word in words {
-            self.word(word, &mut values);
-        }
-        for value in &mut values {
-            if let Shape::Pattern { many, .. } = &mut value.shape {
-                *many = false;
-            } else if let Shape::Opaque { splits } = &mut value.shape {
-                // Each of the words it splits into becomes the value in its turn, and none is known.
-                *splits = false;
-                value.text = Cow::Borrowed("");
-            }
-        }
-        let Some(first) = values.first().cloned() else {
-            return;
-        };
-        let span = name_span;
-        let known = self.variables.len();
-        self.variables.push(Variable { name, current: first, values, chosen: false });
-        // A second round starts where the first one ended.
-        self.perhaps(span, |judge| {
-            let before = judge.places;
-            judge.list(body, inherited);
-            let moved = judge.places;
-            judge.join_places(before, span);
-            if moved != before {
-                judge.list(body, inherited);
-                if judge.places.iter().any(|id| !moved.iter().chain(before.iter()).any(|known| known == id)) {
-                    judge.report(Code::LostTrack, span, "changes directory in every round of the loop", None);
-                }
-            }
-        });
-        self.variables.truncate(known);
     }
 
     // ---- simple commands ---------------------------------------------------------------------------------------
@@ -508,11 +471,23 @@ impl<'a> Judge<'a> {
                 );
             }
         }
-        let looped = self.loop_variables(segment);
+        let fed = segment.redirects.iter().filter_map(|redirect| match &redirect.kind {
+            RedirectKind::Read(word) | RedirectKind::HereString(word) => Some(word),
+            RedirectKind::Write { .. }
+            | RedirectKind::WriteBoth { .. }
+            | RedirectKind::ReadWrite(_)
+            | RedirectKind::Duplicate(_)
+            | RedirectKind::Close
+            | RedirectKind::HereDocument { .. } => None,
+        });
+        let looped = self.loop_variables(segment.words.iter().chain(fed));
         if looped.is_empty() {
             return self.command_once(segment, inherited);
         }
-        self.each_combination(&looped, segment, inherited)
+        self.each_combination(&looped, segment.span, |judge| {
+            judge.command_once(segment, inherited);
+        });
+        Prints::Anything
     }
 
     fn command_once(&mut self, segment: &Segment<'a>, inherited: Inherited) -> Prints {
@@ -564,6 +539,12 @@ impl<'a> Judge<'a> {
             self.change_directory(name.span, rest);
             return Prints::Anything;
         }
+        if matches!(program, "break" | "continue")
+            && around.depth == 0
+            && self.may_leave_round(name.span, rest)
+        {
+            return Prints::Anything;
+        }
         let Some(spec) = commands::lookup(program) else {
             self.report(Code::UnknownProgram, name.span, "is not a program in the tables", None);
             return Prints::Anything;
@@ -582,20 +563,5 @@ impl<'a> Judge<'a> {
     /// Which shell constructs are admitted.
     pub(crate) const fn grammar(&self) -> Grammar {
         self.grammar
-    }
-}
-
-/// Whether a `while` or `until` loop with this condition never runs its body.
-fn never_repeats(condition: &List<'_>, until: bool) -> bool {
-    let never = if until { "true" } else { "false" };
-    match condition.items.as_slice() {
-        [only] if !only.pipeline.negated => match only.pipeline.stages.as_slice() {
-            [Command::Simple(segment)] => {
-                segment.assignments.is_empty()
-                    && matches!(segment.words.as_slice(), [word] if word.literal() == Some(never))
-            }
-            _ => false,
-        },
-        _ => false,
     }
 }

@@ -1,11 +1,10 @@
 //! Variables that a script sets for itself, the values they may have in a loop, and assignments that mean nothing.
 
-use super::{Inherited, Judge, Places};
+use super::{Judge, Places};
 use crate::arg::{Arg, Shape};
 use crate::finding::Code;
-use crate::spec::Prints;
 use alloc::vec::Vec;
-use cmdgate_lexer::{Assignment, Command, Part, RedirectKind, Segment, Word};
+use cmdgate_lexer::{Assignment, Command, Part, Span, Word};
 
 /// A segment is judged for at most this many combinations of loop values.
 const MOST_COMBINATIONS: usize = 256;
@@ -23,22 +22,16 @@ pub(super) struct Variable<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// The variables with several possible values that the words and redirections of `segment` use.
-    pub(super) fn loop_variables(&self, segment: &Segment<'a>) -> Vec<usize> {
+    /// The variables with several possible values that these words use.
+    pub(super) fn loop_variables<'w>(&self, words: impl Iterator<Item = &'w Word<'a>>) -> Vec<usize>
+    where
+        'a: 'w,
+    {
         let mut used = Vec::new();
         if self.variables.is_empty() {
             return used;
         }
-        let fed = segment.redirects.iter().filter_map(|redirect| match &redirect.kind {
-            RedirectKind::Read(word) | RedirectKind::HereString(word) => Some(word),
-            RedirectKind::Write { .. }
-            | RedirectKind::WriteBoth { .. }
-            | RedirectKind::ReadWrite(_)
-            | RedirectKind::Duplicate(_)
-            | RedirectKind::Close
-            | RedirectKind::HereDocument { .. } => None,
-        });
-        for part in segment.words.iter().chain(fed).flat_map(Word::parts) {
+        for part in words.flat_map(Word::parts) {
             if let Part::Variable { name, .. } = part
                 && let Some(at) = self.variables.iter().rposition(|variable| variable.name == *name)
                 && self
@@ -53,25 +46,16 @@ impl<'a> Judge<'a> {
         used
     }
 
-    pub(super) fn each_combination(
-        &mut self,
-        looped: &[usize],
-        segment: &Segment<'a>,
-        inherited: Inherited,
-    ) -> Prints {
+    /// Runs `judge` for every combination of the values that these variables may have.
+    pub(super) fn each_combination(&mut self, looped: &[usize], span: Span, mut run: impl FnMut(&mut Self)) {
         let sizes: Vec<usize> = looped
             .iter()
             .map(|at| self.variables.get(*at).map_or(1, |variable| variable.values.len()))
             .collect();
         let combinations = sizes.iter().fold(1_usize, |product, size| product.saturating_mul(*size));
         if combinations > MOST_COMBINATIONS {
-            self.report(
-                Code::TooLarge,
-                segment.span,
-                "has more combinations of loop values than are judged",
-                None,
-            );
-            return Prints::Anything;
+            self.report(Code::TooLarge, span, "has more combinations of loop values than are judged", None);
+            return;
         }
         let before = self.places;
         let mut after = Places::NOWHERE;
@@ -89,19 +73,18 @@ impl<'a> Judge<'a> {
                     variable.chosen = true;
                 }
             }
-            self.command_once(segment, inherited);
+            run(self);
             room &= after.add_all(self.places);
         }
         self.places = after;
         if !room {
-            self.report(Code::LostTrack, segment.span, "changes directory more often than is followed", None);
+            self.report(Code::LostTrack, span, "changes directory more often than is followed", None);
         }
         for at in looped {
             if let Some(variable) = self.variables.get_mut(*at) {
                 variable.chosen = false;
             }
         }
-        Prints::Anything
     }
 
     pub(super) fn assign(&mut self, assignment: &Assignment<'a>) {

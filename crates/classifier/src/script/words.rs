@@ -2,7 +2,9 @@
 
 use super::{Inherited, Judge};
 use crate::arg::{Arg, Shape};
+use crate::condition::Condition;
 use crate::finding::Code;
+use crate::spec::Prints;
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -25,6 +27,8 @@ impl<'a> Judge<'a> {
         let mut many = false;
         let mut opaque = false;
         let mut splits = false;
+        // Whether unknown text is expanded as a pattern, which lists directories that it names.
+        let mut wild = false;
         // What is literal is marked in a pattern, so that `"a[x]"*` is not taken for `a[x]*`.
         let marked = parts.iter().any(|part| self.makes_pattern(part));
         for part in parts {
@@ -66,10 +70,21 @@ impl<'a> Judge<'a> {
                                 pattern = true;
                                 text.push_str(&value.text);
                             }
-                            Shape::Exact | Shape::Pattern { .. } | Shape::Opaque { .. } => {
+                            Shape::Exact => {
+                                if self.expands && value.text.contains(['*', '?', '[', '\\']) {
+                                    let why =
+                                        "its value is expanded as a pattern here, which is not followed";
+                                    self.report(Code::PathUnknown, word.span, why, None);
+                                }
+                                known.get_or_insert(text.len());
+                                opaque = true;
+                                splits = true;
+                            }
+                            Shape::Pattern { .. } | Shape::Opaque { .. } => {
                                 known.get_or_insert(text.len());
                                 opaque = true;
                                 splits |= !quoted;
+                                wild |= !quoted && may_name_directories(&value);
                             }
                         }
                     } else {
@@ -86,11 +101,19 @@ impl<'a> Judge<'a> {
                 }
                 Part::Substitution { list, quoted } => {
                     let expands = core::mem::replace(&mut self.expands, true);
-                    self.in_subshell(|judge| judge.list(list, Inherited::TOP));
+                    let prints = self.in_subshell(|judge| judge.list(list, Inherited::TOP));
                     self.expands = expands;
+                    if prints == Prints::PathsInside && parts.len() == 1 && !quoted && expands {
+                        // As with `xargs`: names of files inside the project, split at blanks. What one of them splits into is
+                        // expanded as a pattern.
+                        self.need_one(Condition::ReadsConfined);
+                        args.push(Arg::printed_names(word.span));
+                        return;
+                    }
                     known.get_or_insert(text.len());
                     opaque = true;
                     splits |= !quoted;
+                    wild |= !quoted;
                 }
                 Part::Arithmetic { text: expression, quoted } => {
                     self.may_skip |= !crate::arithmetic::succeeds(expression);
@@ -99,6 +122,13 @@ impl<'a> Judge<'a> {
                     splits |= !quoted;
                 }
             }
+        }
+        if opaque && many && self.expands {
+            let why = "is a pattern in a directory that is not known, which the shell lists";
+            self.report(Code::PathUnknown, word.span, why, None);
+        }
+        if wild && self.expands {
+            self.need_one(Condition::ReadsConfined);
         }
         let shape = if opaque {
             text.truncate(known.unwrap_or(0));
@@ -129,7 +159,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Like [`Self::word`] where the shell does not expand patterns.
-    pub(super) fn unexpanded(&mut self, word: &Word<'a>, args: &mut Vec<Arg<'a>>) {
+    pub(crate) fn unexpanded(&mut self, word: &Word<'a>, args: &mut Vec<Arg<'a>>) {
         let before = core::mem::replace(&mut self.expands, false);
         self.word(word, args);
         self.expands = before;
@@ -206,6 +236,16 @@ pub(crate) fn borrow<'a>(text: &Cow<'a, str>) -> Cow<'a, str> {
     match text {
         Cow::Borrowed(text) => Cow::Borrowed(text),
         Cow::Owned(text) => Cow::Owned(text.clone()),
+    }
+}
+
+/// Whether what an unquoted variable with this value splits into may name directories, which a pattern in it then lists.
+/// The name that a pattern matched holds no slash behind the first special character, unless the pattern does.
+fn may_name_directories(value: &Arg<'_>) -> bool {
+    match value.shape {
+        Shape::Exact => false,
+        Shape::Pattern { prefix, .. } => value.text.get(prefix..).is_none_or(|rest| rest.contains('/')),
+        Shape::Opaque { .. } => true,
     }
 }
 

@@ -57,8 +57,12 @@ pub(crate) fn expression<'a>(judge: &mut Judge<'a>, args: &[Arg<'a>]) {
         let neighbour = |at: Option<usize>| at.and_then(|at| args.get(at)).and_then(Arg::literal);
         let before = neighbour(at.checked_sub(1));
         let after = neighbour(at.checked_add(1));
-        let operand = before.is_some_and(|text| matches!(text, "-n" | "-z") || is_text_comparison(text))
-            || after.is_some_and(is_text_comparison);
+        // Of two words the first is the operator, and of three after `!` the second.
+        let short = matches!((args.len(), at), (2, 1))
+            || matches!((args.len(), at), (3, 2)) && args.first().and_then(Arg::literal) == Some("!");
+        let operand = before.is_some_and(|text| {
+            matches!(text, "-n" | "-z") || is_text_comparison(text) || short && is_file_test(text)
+        }) || after.is_some_and(is_text_comparison);
         if arg.is_many() || !operand {
             judge.report(Code::MayBeFlag, arg.span, "might become an operator that evaluates or opens", None);
         }
