@@ -91,6 +91,11 @@ fn changed_removed_added_and_reordered_rows_are_found() {
             "broken_link",
         ),
         ("DELETE FROM chain WHERE seq = 1", "broken_link"),
+        (
+            "CREATE TRIGGER hides AFTER INSERT ON steps BEGIN UPDATE steps SET effect = 'deny' WHERE id = new.id; END",
+            "foreign",
+        ),
+        ("CREATE VIEW shows AS SELECT 1", "foreign"),
     ] {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path().join("trace.db")).unwrap();

@@ -43,6 +43,11 @@ pub enum Fault {
         /// What it says.
         what: String,
     },
+    /// Something in the database can change rows while they are written, or what is read of them.
+    Foreign {
+        /// Its kind and name.
+        what: String,
+    },
     /// The row was added without a link.
     Added {
         /// Its table.
@@ -64,6 +69,7 @@ impl std::fmt::Display for Fault {
             Self::Changed { table, id } => write!(f, "row {id} of {table} is not what was written"),
             Self::Removed { table, id } => write!(f, "row {id} of {table} was removed"),
             Self::Added { table, id } => write!(f, "row {id} of {table} was added by something else"),
+            Self::Foreign { what } => write!(f, "{what} was added, which can change what is written or read"),
             Self::Damaged { what } => write!(f, "the database is damaged: {what}"),
         }
     }
@@ -77,6 +83,7 @@ impl Fault {
             Self::Changed { .. } => "changed",
             Self::Removed { .. } => "removed",
             Self::Added { .. } => "added",
+            Self::Foreign { .. } => "foreign",
             Self::Damaged { .. } => "damaged",
         }
     }
@@ -147,6 +154,13 @@ pub(super) fn check_chain(connection: &Connection) -> rusqlite::Result<Verified>
                 faults.push(Fault::Added { table: table.to_owned(), id });
             }
         }
+    }
+    let mut statement = connection.prepare(
+        "SELECT type || ' ' || name FROM sqlite_schema WHERE type IN ('trigger', 'view') ORDER BY name",
+    )?;
+    let foreign = statement.query_map([], |row| row.get::<_, String>(0))?;
+    for what in foreign {
+        faults.push(Fault::Foreign { what: what? });
     }
     let damage: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if damage != "ok" {

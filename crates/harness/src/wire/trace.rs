@@ -121,7 +121,7 @@ pub struct WireVerified<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WireFault {
-    /// `broken_link`, `changed`, `removed`, `added` or `damaged`.
+    /// `broken_link`, `changed`, `removed`, `added`, `foreign` or `damaged`.
     pub kind: &'static str,
     /// A sentence.
     pub message: String,
