@@ -80,9 +80,9 @@ impl DecideArgs {
         match std::fs::metadata(&root) {
             Ok(found) if found.is_dir() => Ok(root),
             Ok(_) => {
-                Err(super::fail(Exit::Usage, format_args!("--root {}: it is not a directory", shown(&root))))
+                Err(super::fail(Exit::Failed, format_args!("--root {}: it is not a directory", shown(&root))))
             }
-            Err(error) => Err(super::fail(Exit::Usage, format_args!("--root {}: {error}", shown(&root)))),
+            Err(error) => Err(super::fail(Exit::Failed, format_args!("--root {}: {error}", shown(&root)))),
         }
     }
 
