@@ -195,9 +195,12 @@ fn without_a_terminal_a_question_is_kept_for_later() {
     let told = server.asked()[1].body["messages"].to_string();
     assert!(told.contains("APPROVAL_REQUIRED") && told.contains("approval 1"), "{told}");
     assert!(!project.root().join("made.txt").exists());
+    // That a run has other settings than a single command is no change.
+    let show = project.harness(["approvals", "show", "1"]);
+    assert!(show.code == 0 && !show.stdout.contains("changed since"), "{show:?}");
     assert_eq!(project.harness(["approvals", "approve", "1"]).code, 0);
     let resumed = project.harness(["approvals", "resume", "1"]);
-    assert_eq!(resumed.code, 0, "{resumed:?}");
+    assert!(resumed.code == 0 && !resumed.stderr.contains("changed"), "{resumed:?}");
     assert!(project.root().join("made.txt").exists());
 }
 
@@ -308,5 +311,70 @@ sys.exit(os.waitstatus_to_exitcode(status))
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.stdout.contains("runs: touch made.txt") && ran.stdout.contains("made\r\n"), "{ran:?}");
     assert!(ran.stdout.contains("the model") && ran.stdout.contains("\u{1b}["), "{ran:?}");
+    assert!(ran.stdout.contains("sandbox: workspace_write, network off"), "what it runs in: {ran:?}");
     assert!(project.root().join("made.txt").exists());
+}
+
+// contract: P14 P15
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_that_was_killed_goes_on_at_the_step_it_had_reached_whichever_that_was() {
+    type Reached = fn(&ModelServer) -> bool;
+    let done = || says("It is mended.");
+    let write = || calls("write_file", MEND);
+    let never = || silent(Duration::from_secs(300));
+    let sleep = |time: &str| calls("exec", &json!({ "argv": ["sleep", time] }).to_string());
+    // What was answered before it is killed, when it is, and what is answered after that.
+    let rows: [(&str, Vec<Behaviour>, Reached, Vec<Behaviour>); 5] = [
+        ("asked", vec![never()], |server| server.asked().len() == 1, vec![write(), done()]),
+        ("written", vec![write(), never()], |server| server.asked().len() == 2, vec![done()]),
+        ("calling", vec![write(), sleep("4719.25")], |_| lives("4719.25"), vec![done()]),
+        // Two calls of one answer, of which the second one was running.
+        (
+            "background",
+            vec![calls("shell_start", r#"{"command": "sleep 4719.75"}"#), sleep("4719.5")],
+            |_| lives("4719.5") && lives("4719.75"),
+            vec![write(), done()],
+        ),
+        // The model has nothing more to say: the verification is what is left.
+        ("verifying", vec![write(), done()], |_| lives("4720.25"), vec![]),
+    ];
+    for (name, before, reached, after) in rows {
+        let project = failing_project();
+        let slow = project.root().join("slow");
+        project.write(
+            "test.sh",
+            "[ -e slow ] && exec sleep 4720.25\n[ \"$(bash sum.sh 2 3)\" = 5 ] || exit 1\n",
+        );
+        std::fs::write(&slow, "").unwrap();
+        let args = ["mend it", "--verify", "bash test.sh", "--approval", "never"];
+        let server = ModelServer::start(before);
+        let mut child = agent(&project, &server, &args);
+        let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        wait_until(name, || reached(&server));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let times = ["4719.25", "4719.5", "4719.75", "4720.25"];
+        wait_until("nothing is left", || !times.iter().any(|time| lives(time)));
+        std::fs::remove_file(&slow).unwrap();
+        let args = ["--resume", "1", "--verify", "bash test.sh", "--approval", "never", "--json"];
+        let answers = after.len();
+        let (ran, server) = run(&project, after, &args);
+        assert_eq!((ran.code, &ran.json()["outcome"]), (0, &json!("done")), "{name}: {ran:?}");
+        assert_eq!(server.asked().len(), answers, "{name}");
+        if let Some(asked) = server.asked().first() {
+            let told = asked.body["messages"].to_string();
+            assert_eq!(
+                told.contains("INTERRUPTED"),
+                matches!(name, "calling" | "background"),
+                "{name}: {told}"
+            );
+        }
+        // Nothing was done twice, and the trace is whole.
+        let log = project.harness(["log", "--json"]).json();
+        let steps = log["steps"].as_array().unwrap();
+        let count = |tool: &str| steps.iter().filter(|step| step["tool"] == tool).count();
+        assert_eq!(count("write_file"), 1, "{name}: {log}");
+        assert_eq!(project.harness(["log", "verify"]).code, 0, "{name}");
+    }
 }

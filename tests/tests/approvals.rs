@@ -440,7 +440,7 @@ fn the_command_can_be_changed_before_it_is_approved_and_is_decided_anew() {
     assert!(denied.code == 126 && made("a.txt") && !made("five"), "{denied:?}");
     // The rule that was shown was about what was asked, so it is not offered for another command.
     let changed = denied.stdout.split("changed to:").nth(1).unwrap();
-    assert!(changed.contains("yes, once") && !changed.contains("always"), "{changed}");
+    assert!(changed.contains("run it once") && !changed.contains("always"), "{changed}");
     // An argument list stays one.
     let exec = |keys: &[&str]| {
         typed(&project, &[&["exec"], &WRITE[..], &["--", "touch", "a b"]].concat(), "", keys, None)
@@ -541,6 +541,9 @@ fn a_rule_for_one_project_counts_nowhere_else_and_ends_in_time() {
     ends(jiff::Timestamp::now() - jiff::SignedDuration::from_secs(60));
     let late = project.run(&WRITE, "touch kept");
     assert_eq!(late.code, 126, "{late:?}");
+    assert!(project.harness(["rules", "list"]).stdout.contains("no more, since"));
+    let wrong = project.harness(["rules", "remove", "zero"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("the number of a rule"), "{wrong:?}");
     let lint = project.harness(["policy", "lint"]);
     assert!(lint.stdout.contains("expired"), "{lint:?}");
     // The same rule can be given again.

@@ -21,6 +21,10 @@ use std::{fs, io};
 pub const OPERATOR_FILE: &str = "/etc/cmdgate/policy.toml";
 /// The project's file, in the project root.
 pub const PROJECT_FILE: &str = ".cmdgate.toml";
+/// The layer of what the command line sets, and of the files that it names.
+pub(crate) const COMMAND_LINE: &str = "command-line";
+/// The layer of what the contract of an agent's run sets.
+pub(crate) const CONTRACT: &str = "contract";
 /// A policy file larger than this, in bytes, is refused before it is read.
 const LARGEST_FILE: u64 = 16 * 1024 * 1024;
 
@@ -166,7 +170,7 @@ pub fn load(root: &Path, dirs: &UserDirs, overrides: &Overrides) -> Result<Loade
         if !file.exists() {
             return Err(ConfigError::Missing { path: file.clone() });
         }
-        stack.add("command-line", file, |_| Ok(false))?;
+        stack.add(COMMAND_LINE, file, |_| Ok(false))?;
     }
     stack.layers.push(overrides.as_layer());
     // The strictest profile that any layer names is the ground on which all of them stand.
@@ -211,7 +215,7 @@ impl Stack {
 impl Overrides {
     /// What the command line sets, as the topmost layer: a lock below it holds.
     fn as_layer(&self) -> Layer {
-        let mut layer = Layer::new("command-line");
+        let mut layer = Layer::new(COMMAND_LINE);
         layer.settings.sandbox = self.sandbox;
         layer.settings.approval = self.approval;
         layer.settings.grammar = self.grammar;

@@ -10,5 +10,5 @@ pub use contract::{TaskContract, Verification};
 pub use message::{Message, ToolCall, Turn};
 pub use observer::{Event, Observer};
 pub use provider::{OpenRouter, Provider, ProviderError, ProviderFuture, Retry, Scripted};
-pub(crate) use run::{Kept, run_loaded};
+pub(crate) use run::{Kept, bounded, run_loaded};
 pub use run::{RunError, RunOutcome, RunResult, resume, run_with};

@@ -5,7 +5,7 @@ use super::message::{Message, Turn};
 use super::observer::Event;
 use super::provider::{Provider, ProviderError};
 use crate::approve::Approver;
-use crate::config::Loaded;
+use crate::config::{CONTRACT, Loaded};
 use crate::gate::{Action, Approved, Decision, DecisionCode, Request};
 use crate::present;
 use crate::session::{RecordError, RecordId, Recorder as _, RunOptions, Session};
@@ -124,7 +124,7 @@ pub async fn run_with<P: Provider + ?Sized>(
     policy: &Policy,
     approver: &dyn Approver,
 ) -> Result<RunResult, RunError> {
-    run_loaded(contract, provider, store, bare(policy), approver, Kept::default()).await
+    run_loaded(contract, provider, store, bounded(contract, bare(policy)), approver, Kept::default()).await
 }
 
 /// Goes on with a run whose process died, or whose model failed, at the step that it had reached.
@@ -143,7 +143,7 @@ pub async fn resume<P: Provider + ?Sized>(
     approver: &dyn Approver,
 ) -> Result<RunResult, RunError> {
     let kept = Kept { resume: Some(run), ..Kept::default() };
-    run_loaded(contract, provider, store, bare(policy), approver, kept).await
+    run_loaded(contract, provider, store, bounded(contract, bare(policy)), approver, kept).await
 }
 
 /// What there is of a run before it starts, and what is to be kept of it besides the trace.
@@ -162,7 +162,7 @@ fn bare(policy: &Policy) -> Loaded {
     Loaded { policy: policy.clone(), settings: policy.settings(), origins: Vec::new() }
 }
 
-/// Begins a run under a configuration, or goes on with one.
+/// Begins a run under a configuration that the contract has been taken into, or goes on with one.
 pub(crate) async fn run_loaded<P: Provider + ?Sized>(
     contract: &TaskContract,
     provider: &P,
@@ -171,7 +171,7 @@ pub(crate) async fn run_loaded<P: Provider + ?Sized>(
     approver: &dyn Approver,
     kept: Kept,
 ) -> Result<RunResult, RunError> {
-    let session = session(contract, loaded)?;
+    let session = Session::new(&contract.root, loaded)?;
     let session = match &kept.preflight {
         Some(directory) => session.keep_preflight(directory)?,
         None => session,
@@ -237,9 +237,9 @@ fn conversation(
     Ok(conversation)
 }
 
-/// The session of a contract: the policy, with what the contract sets as its topmost layer.
-fn session(contract: &TaskContract, loaded: Loaded) -> Result<Session, ExecError> {
-    let mut layer = Layer::new("contract");
+/// What counts in a run: the configuration, with what the contract sets as its topmost layer.
+pub(crate) fn bounded(contract: &TaskContract, loaded: Loaded) -> Loaded {
+    let mut layer = Layer::new(CONTRACT);
     let chosen = loaded
         .policy
         .layers()
@@ -255,7 +255,7 @@ fn session(contract: &TaskContract, loaded: Loaded) -> Result<Session, ExecError
         .and_then(|time| NonZeroU64::new(u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1)));
     let policy = loaded.policy.with_layer(layer);
     let settings = policy.settings();
-    Session::new(&contract.root, Loaded { policy, settings, origins: loaded.origins })
+    Loaded { policy, settings, origins: loaded.origins }
 }
 
 /// One run while it goes on.
@@ -376,25 +376,29 @@ impl<'r> Run<'r> {
     ) -> Result<RunOutcome, RunError> {
         // A verification that may not run is found out before anything is spent.
         self.verification_may_run()?;
+        // A run that was cut off between the model's last word and the end of the verification goes on with that.
+        let mut is_said_done = self.is_said_done();
         loop {
-            if self.contract.tokens.is_some_and(|most| self.tokens > most) {
-                return Ok(RunOutcome::OutOfTokens);
-            }
-            if self.steps >= self.contract.max_steps {
-                return Ok(RunOutcome::OutOfSteps);
-            }
-            let turn = tokio::select! {
-                biased;
-                outcome = self.stopped() => return Ok(outcome),
-                turn = provider.next(&self.conversation, TOOLS) => turn?,
-            };
-            self.keep(Message::Assistant(turn.clone()))?;
-            self.contract.tell(&Event::Answer { step: self.steps, text: &turn.text });
-            if !turn.calls.is_empty() {
-                if let Some(outcome) = self.call_all(&turn, toolbox, cancel).await? {
-                    return Ok(outcome);
+            if !std::mem::take(&mut is_said_done) {
+                if self.contract.tokens.is_some_and(|most| self.tokens > most) {
+                    return Ok(RunOutcome::OutOfTokens);
                 }
-                continue;
+                if self.steps >= self.contract.max_steps {
+                    return Ok(RunOutcome::OutOfSteps);
+                }
+                let turn = tokio::select! {
+                    biased;
+                    outcome = self.stopped() => return Ok(outcome),
+                    turn = provider.next(&self.conversation, TOOLS) => turn?,
+                };
+                self.keep(Message::Assistant(turn.clone()))?;
+                self.contract.tell(&Event::Answer { step: self.steps, text: &turn.text });
+                if !turn.calls.is_empty() {
+                    if let Some(outcome) = self.call_all(&turn, toolbox, cancel).await? {
+                        return Ok(outcome);
+                    }
+                    continue;
+                }
             }
             let Some(verified) = self.verify().await? else { return Ok(RunOutcome::Done) };
             self.contract.tell(&Event::Verified { passed: verified.passed });
@@ -405,6 +409,14 @@ impl<'r> Run<'r> {
                 return Ok(outcome);
             }
             self.keep(Message::User { text: verified.report })?;
+        }
+    }
+
+    /// Whether the last that was said is the model's answer that it is done.
+    fn is_said_done(&self) -> bool {
+        match self.conversation.last() {
+            Some(Message::Assistant(turn)) => turn.calls.is_empty(),
+            Some(Message::System { .. } | Message::User { .. } | Message::Tool { .. }) | None => false,
         }
     }
 

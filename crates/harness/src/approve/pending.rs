@@ -5,11 +5,13 @@
 
 use crate::approve::remember::is_runner;
 use crate::approve::terminal;
+use crate::config;
 use crate::gate::{Action, Decision, Request};
 use crate::read;
 use crate::session::{RecordId, Session};
 use crate::store::{RunRecorder, Store, StoreError};
 use crate::{diagnose, unwrap, wire};
+use cmdgate_policy::{Layer, Policy};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -328,11 +330,19 @@ pub(crate) fn request_of(action: &Value) -> Option<Request> {
     Some(Request { action: kind, workdir: text("workdir").map(PathBuf::from) })
 }
 
-/// Hash of all layers and settings of a session.
+/// Hash of all layers and settings of a session, without those that it was called with: an agent's run sets other ones
+/// than `harness approvals resume`, which is given them with the question.
 pub fn policy_hash(session: &Session) -> String {
-    let gate = session.gate();
-    let layers = gate.policy().to_toml().unwrap_or_else(|errors| errors.to_string());
-    let settings = serde_json::to_string(gate.settings()).unwrap_or_default();
+    let whole = session.gate().policy();
+    let called_with = |layer: &Layer| {
+        layer.origin.is_none() && (layer.name == config::COMMAND_LINE || layer.name == config::CONTRACT)
+    };
+    let mut policy = Policy::with_defaults(whole.base_defaults());
+    for layer in whole.layers().iter().filter(|layer| !called_with(layer)) {
+        policy.push_layer(layer.clone());
+    }
+    let layers = policy.to_toml().unwrap_or_else(|errors| errors.to_string());
+    let settings = serde_json::to_string(&policy.settings()).unwrap_or_default();
     hex(&Sha256::digest(format!("{layers}\n{settings}")))
 }
 

@@ -116,16 +116,16 @@ impl Approver for TerminalApprover {
 
 /// The lines of the choice; the first one is what happens when nobody looks.
 fn choices(rule: Option<&Rule>, editable: bool, changed: bool) -> Vec<Line<Choice>> {
-    let mut choices = vec![(Choice::No, "no"), (Choice::Once, "yes, once")];
+    let mut choices = vec![(Choice::No, "do not run it"), (Choice::Once, "run it once")];
     if rule.is_some() {
-        choices.push((Choice::Session, "yes, and allow by this rule until this program ends"));
-        choices.push((Choice::Always, "yes, and always allow by this rule …"));
+        choices.push((Choice::Session, "run it, and allow by this rule until this program ends"));
+        choices.push((Choice::Always, "run it, and always allow by this rule …"));
     }
     if editable {
         let text = if changed { "change the command again" } else { "change the command first" };
         choices.push((Choice::Edit, text));
     }
-    choices.push((Choice::NoWith, "no, with a message"));
+    choices.push((Choice::NoWith, "do not run it, and say why"));
     let line = |(value, text): (Choice, &str)| Line { value, word: value.word(), text: text.to_owned() };
     choices.into_iter().map(line).collect()
 }

@@ -4,7 +4,7 @@ use super::decide::DecideArgs;
 use super::run::{Signals, open_store, runtime};
 use crate::agent::{
     Event, Kept, Message, OpenRouter, ProviderError, Retry, RunError, RunOutcome, RunResult, TaskContract,
-    Verification, run_loaded,
+    Verification, bounded, run_loaded,
 };
 use crate::approve::{AnswerFuture, Approver, DeferAll, Question, TerminalApprover};
 use crate::config::{Loaded, UserDirs};
@@ -174,6 +174,8 @@ fn work(
 ) -> Result<Result<RunResult, RunError>, Exit> {
     let runtime = runtime()?;
     let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
+    // The person is told what bounds the commands of this run, which may be another sandbox than that of a single one.
+    let loaded = bounded(contract, loaded);
     let asks = AtTerminal {
         approver: TerminalApprover::new(&loaded.policy, &loaded.settings),
         progress: progress.clone(),

@@ -7,7 +7,9 @@ use crate::exit::Exit;
 use crate::present::printable;
 use crate::wire::rules::Rules;
 use clap::Subcommand;
+use cmdgate_policy::Timestamp;
 use comfy_table::Cell;
+use std::time::SystemTime;
 
 /// List and remove the rules that approvals left behind
 ///
@@ -30,8 +32,15 @@ enum RulesCommand {
     /// Forget a rule
     Remove {
         /// Its number in the list
+        #[arg(value_parser = number)]
         number: usize,
     },
+}
+
+/// The number of a rule.
+fn number(text: &str) -> Result<usize, String> {
+    let wrong = || "write the number of a rule; `harness rules list` shows them".to_owned();
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(wrong)
 }
 
 pub(crate) fn rules(args: &RulesArgs) -> Exit {
@@ -53,6 +62,7 @@ fn run(args: &RulesArgs) -> Result<Exit, Exit> {
             if rules.is_empty() {
                 return print("no rules are remembered\n");
             }
+            let now = Timestamp::from(SystemTime::now());
             let mut table = new_table(["#", "rule", "where", "holds", "why"]);
             for found in &rules {
                 let whole = if found.rule.whole { " (whole)" } else { "" };
@@ -66,10 +76,11 @@ fn run(args: &RulesArgs) -> Result<Exit, Exit> {
                         printable(rule.pattern.as_str())
                     )),
                     Cell::new(found.project.as_deref().map_or_else(|| "everywhere".to_owned(), printable)),
-                    Cell::new(
-                        rule.expires
-                            .map_or_else(|| "until removed".to_owned(), |expires| format!("until {expires}")),
-                    ),
+                    Cell::new(match rule.expires {
+                        None => "until removed".to_owned(),
+                        Some(expires) if expires <= now => format!("no more, since {expires}"),
+                        Some(expires) => format!("until {expires}"),
+                    }),
                     Cell::new(printable(rule.reason.as_deref().unwrap_or_default())),
                 ]);
             }
