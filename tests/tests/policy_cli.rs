@@ -249,7 +249,7 @@ fn a_directory_that_is_not_there_is_named() {
         let named =
             if args.contains(&"a.txt") { "a.txt: it is not a directory" } else { "no/such: No such file" };
         assert!(
-            ran.code == 2 && ran.stderr.contains("--root") && ran.stderr.contains(named),
+            ran.code == 125 && ran.stderr.contains("--root") && ran.stderr.contains(named),
             "{args:?}: {ran:?}"
         );
     }
@@ -274,4 +274,51 @@ fn a_directory_that_is_not_there_is_named() {
             "{args}: {ran:?}"
         );
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_operators_file_binds_whatever_user_project_and_command_line_say() {
+    // contract: P2, P3
+    let project = Project::new();
+    let rule =
+        |effect: &str| format!("[[rule]]\nact = \"exec\"\neffect = \"{effect}\"\npattern = \"ls **\"\n");
+    project.write_beside("operator.toml", &format!("lock = true\nsandbox = \"read_only\"\n{}", rule("deny")));
+    let loose = format!("sandbox = \"danger_full_access\"\napproval = \"never\"\n{}", rule("allow"));
+    project.write_beside("config/cmdgate/policy.toml", &loose);
+    project.write(".cmdgate.toml", &loose);
+    project.write("extra.toml", &loose);
+    assert_eq!(project.harness(["trust", "--yes"]).code, 0);
+    let operator = project.scratch().join("operator.toml");
+    let under = |args: &[&str]| -> Ran {
+        let mut command = std::process::Command::new("bwrap");
+        command.args(["--dev-bind", "/", "/", "--tmpfs", "/etc", "--dir", "/etc/cmdgate", "--ro-bind"]);
+        command.arg(&operator).args(["/etc/cmdgate/policy.toml"]);
+        command.arg(cmdgate_tests::harness_binary()).args(args).current_dir(project.root());
+        for (name, value) in project.command([""; 0]).get_envs() {
+            if let Some(value) = value {
+                command.env(name, value);
+            }
+        }
+        command.output().unwrap().into()
+    };
+    let wide = ["--policy", "extra.toml", "--sandbox", "danger_full_access", "--approval", "never"];
+    let denied = under(&[&["check", "--json"], &wide[..], &["--", "ls"]].concat());
+    let json = denied.json();
+    assert_eq!(
+        (denied.code, json["effect"].as_str(), json["layer"].as_str()),
+        (20, Some("deny"), Some("operator")),
+        "{denied:?}"
+    );
+    let locked = under(&[&["check", "--json"], &wide[..], &["--", "touch x"]].concat());
+    assert_eq!(locked.code, 20, "the sandbox stays read_only: {locked:?}");
+    let shown = under(&[&["config", "show", "--origin"], &wide[..]].concat()).stdout;
+    let order: Vec<usize> = ["# operator: ", "# user: ", "# remembered: ", "# project: ", "# command-line: "]
+        .iter()
+        .map(|line| shown.find(line).unwrap_or_else(|| panic!("{line}: {shown}")))
+        .collect();
+    assert!(order.is_sorted() && shown.contains("sandbox = \"read_only\""), "{shown}");
+    // Without that file, all of it is allowed.
+    let free = project.harness([&["check", "--json"], &wide[..], &["--", "touch x && ls"]].concat());
+    assert_eq!(free.code, 0, "{free:?}");
 }

@@ -1,14 +1,16 @@
 //! The tools that a model calls: arguments, decisions, and what comes of them.
 
-use cmdgate_harness::approve::{ApproveAll, DenyAll};
+use cmdgate_harness::approve::{Answer, AnswerFuture, ApproveAll, DenyAll, Question, Remember, Scope};
 use cmdgate_harness::config::Loaded;
+use cmdgate_harness::gate::Action;
 use cmdgate_harness::session::{RunOptions, Session};
 use cmdgate_harness::store::RunInfo;
 use cmdgate_harness::tools::{TOOLS, ToolReply, Toolbox};
 use cmdgate_harness::{Approver, Policy, Store};
-use cmdgate_policy::{Layer, SandboxMode};
+use cmdgate_policy::{Act, Effect, Layer, Rule, SandboxMode};
 use cmdgate_tests::Project;
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 struct Bench {
@@ -259,4 +261,96 @@ async fn files_follow_the_read_and_write_rules_and_their_approver() {
     assert_eq!(std::fs::read_to_string(bench.project.root().join("notes/deep/er.txt")).unwrap(), "x");
     assert_eq!(replies[5].code, Some("EXECUTION_ERROR"));
     assert!(!bench.project.root().join("other.txt").exists());
+}
+
+/// Gives the same answer to every question, and counts them.
+struct Answers(Answer, AtomicUsize);
+
+impl Answers {
+    fn new(modified: Option<Action>, rules: &[(Effect, &str)]) -> Self {
+        let remember = rules.iter().map(|(effect, pattern)| Remember {
+            rule: Rule::new(Act::Exec, *effect, pattern).unwrap(),
+            scope: Scope::Session,
+        });
+        Self(Answer::Approve { modified, remember: remember.collect() }, AtomicUsize::new(0))
+    }
+
+    fn asked(&self) -> usize {
+        self.1.load(Ordering::Relaxed)
+    }
+}
+
+impl Approver for Answers {
+    fn answer<'a>(&'a self, _: Question<'a>) -> AnswerFuture<'a> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        Box::pin(std::future::ready(self.0.clone()))
+    }
+}
+
+// contract: P7
+#[tokio::test]
+async fn an_approver_can_change_what_runs_and_cross_no_deny() {
+    let policy = || Policy::default().layer("app").deny_exec("rm **").deny_write("locked/*");
+    let bench = Bench::new(policy(), SandboxMode::WorkspaceWrite);
+    let made = |name: &str| bench.project.root().join(name).exists();
+    let shell = |command: &str| Action::Shell(command.to_owned());
+    let asked = ("shell", json!({ "command": "touch asked" }));
+    let calls = std::slice::from_ref(&asked);
+    let changed = bench.calls(&Answers::new(Some(shell("touch changed")), &[]), calls).await;
+    assert!(made("changed") && !made("asked"), "{changed:?}");
+    assert!(
+        changed[0].text.contains("Command: touch changed")
+            && changed[0].text.contains("the approver changed")
+    );
+    for (action, what) in [
+        (shell("rm a.txt"), "rm **"),
+        (shell("touch x && bash -c 'rm a.txt'"), "rm **"),
+        (Action::Exec(vec!["/bin/rm".into(), "a.txt".into()]), "rm **"),
+        (Action::Write("locked/x".into()), "locked/*"),
+        (shell(""), ""),
+        (Action::Exec(Vec::new()), ""),
+    ] {
+        let replies = bench.calls(&Answers::new(Some(action.clone()), &[]), calls).await;
+        assert!(replies[0].code.is_some() && replies[0].text.contains(what), "{action:?}: {replies:?}");
+        assert!(made("a.txt") && !made("x"), "{action:?}");
+    }
+    // What was asked is harmless by then, another deed of a file tool is not done.
+    let write = ("write_file", json!({ "path": "w.txt", "content": "x" }));
+    let replies = bench.calls(&Answers::new(Some(Action::Read("a.txt".into())), &[]), &[write]).await;
+    assert!(replies[0].code.is_some() && !made("w.txt"), "{replies:?}");
+    let start = ("shell_start", json!({ "command": "touch asked" }));
+    let started = bench.calls(&Answers::new(Some(shell("touch started")), &[]), &[start]).await;
+    assert!(started[0].text.contains("changed the command to: touch started"), "{started:?}");
+    assert!(!made("asked"));
+}
+
+// contract: P7 P3
+#[tokio::test]
+async fn a_rule_of_this_session_counts_in_it_alone_and_crosses_no_deny() {
+    let policy = || Policy::default().layer("app").deny_exec("touch secret");
+    let bench = Bench::new(policy(), SandboxMode::WorkspaceWrite);
+    let touch = |name: &str| ("shell", json!({ "command": format!("touch {name}") }));
+    let approver = Answers::new(None, &[(Effect::Allow, "touch **")]);
+    let replies = bench.calls(&approver, &[touch("a"), touch("b"), touch("secret")]).await;
+    // The deny beats it, so the lint lets the rule pass, and the deny holds.
+    assert_eq!((replies[2].code, approver.asked()), (Some("PERMISSION_DENIED"), 1), "{replies:?}");
+    assert!(bench.project.root().join("b").exists() && !bench.project.root().join("secret").exists());
+    let other = Bench::new(policy(), SandboxMode::WorkspaceWrite);
+    other.calls(&approver, &[touch("c")]).await;
+    assert_eq!(approver.asked(), 2, "another session asks again");
+    // Rules that say nothing, that a deny covers, or that are for what runs anything, are left out: it asks each time.
+    for rule in ["*", "bash **", "touch secret", "t*"] {
+        let bench = Bench::new(policy(), SandboxMode::WorkspaceWrite);
+        let approver = Answers::new(None, &[(Effect::Allow, rule)]);
+        let replies = bench.calls(&approver, &[touch("a"), touch("b")]).await;
+        assert!(
+            approver.asked() == 2 && replies.iter().all(|reply| reply.code.is_none()),
+            "{rule}: {replies:?}"
+        );
+    }
+    // One that denies is kept as well.
+    let approver = Answers::new(None, &[(Effect::Deny, "touch b")]);
+    let bench = Bench::new(policy(), SandboxMode::WorkspaceWrite);
+    let replies = bench.calls(&approver, &[touch("a"), touch("b")]).await;
+    assert_eq!((replies[0].code, replies[1].code), (None, Some("PERMISSION_DENIED")), "{replies:?}");
 }
