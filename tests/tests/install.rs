@@ -60,7 +60,8 @@ fn foreign_entries_stay_in_their_order() {
     assert_eq!(entries.len(), 2);
     assert_eq!(entries[0]["hooks"][0]["command"], "/opt/audit");
     assert_eq!(entries[1]["hooks"][0]["onFailure"], "block");
-    assert_eq!(entries[1]["hooks"][0]["args"], serde_json::json!(["hook", "claude-code", "--contain"]));
+    let line = entries[1]["hooks"][0]["command"].as_str().unwrap();
+    assert!(line.contains("harness hook claude-code --contain || "), "{line}");
     assert_eq!(
         std::fs::read_to_string(project.home().join(".claude/settings.json.before-cmdgate")).unwrap(),
         before
@@ -137,6 +138,66 @@ fn the_installed_line_refuses_a_dangerous_payload() {
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), payload.to_string().as_bytes()).unwrap();
     let answer: Value = serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap();
     assert_eq!(answer["permission"], "deny", "{answer}");
+}
+
+#[test]
+fn a_hook_that_is_gone_or_crashes_blocks() {
+    // contract: X6
+    let project = Project::new();
+    let stubs = project.scratch().join("stubs");
+    std::fs::create_dir(&stubs).unwrap();
+    let stub = stubs.join("harness");
+    for agent in [Agent::ClaudeCode, Agent::Codex, Agent::Gemini, Agent::Windsurf, Agent::Cline] {
+        assert_eq!(project.harness(["install", agent.name()]).code, 0);
+        let path = project.home().join(file_of(agent));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let own = text.split('"').chain(text.split('(')).find(|part| part.starts_with('/')).unwrap();
+        let own = own.split(" hook").next().unwrap().to_owned();
+        let run = |program: &str| {
+            let line = if agent == Agent::Cline {
+                text.clone()
+            } else {
+                let settings: Value = serde_json::from_str(&text).unwrap();
+                let event = &settings["hooks"][agent.first_event()][0];
+                let handler = event["hooks"].get(0).unwrap_or(event);
+                handler["command"].as_str().unwrap().to_owned()
+            };
+            let mut child = std::process::Command::new("sh")
+                .args(["-c", &line.replace(&own, program)])
+                .env("HOME", project.home())
+                .env("XDG_STATE_HOME", project.scratch().join("state"))
+                .stdin(std::process::Stdio::piped())
+                .stdout(std::process::Stdio::piped())
+                .stderr(std::process::Stdio::piped())
+                .spawn()
+                .unwrap();
+            let payload = agent.payload("rm -rf x", &project.root()).to_string();
+            let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), payload.as_bytes());
+            child.wait_with_output().unwrap()
+        };
+        for script in [None, Some("exit 1"), Some("kill -9 $$"), Some("exit 127")] {
+            let _ = std::fs::remove_file(&stub);
+            if let Some(script) = script {
+                std::fs::write(&stub, format!("#!/bin/sh\n{script}\n")).unwrap();
+                std::fs::set_permissions(&stub, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            }
+            let output = run(&stub.to_string_lossy());
+            let said = String::from_utf8_lossy(&output.stdout);
+            let taken = agent.takes(agent.first_event(), &said, output.status.code());
+            assert!(taken.refuses(), "{agent:?} {script:?}: {taken:?} {output:?}");
+            let reason = if agent == Agent::Cline { &output.stdout } else { &output.stderr };
+            assert!(String::from_utf8_lossy(reason).contains("the hook failed"), "{agent:?}: {output:?}");
+        }
+        // And the hook's own answer comes through as it is.
+        let output = run(&own);
+        assert!(
+            !String::from_utf8_lossy(&output.stderr).contains("the hook failed"),
+            "{agent:?}: {output:?}"
+        );
+        let said = String::from_utf8_lossy(&output.stdout);
+        let taken = agent.takes(agent.first_event(), &said, output.status.code());
+        assert!(taken.refuses(), "{agent:?}: {taken:?} {output:?}");
+    }
 }
 
 #[cfg(unix)]
@@ -223,7 +284,7 @@ fn a_file_that_is_no_settings_is_left_as_it_is_and_said() {
         std::fs::write(&settings, content).unwrap();
         assert_eq!(install().code, 0);
         let with = std::fs::read_to_string(&settings).unwrap();
-        assert!(with.contains("\"hook\""), "{}", &with[..with.len().min(300)]);
+        assert!(with.contains("hook claude-code"), "{}", &with[..with.len().min(300)]);
         assert_eq!(content.contains('\r'), with.contains('\r'));
         assert!(install().stdout.contains("nothing to change"));
         assert_eq!(project.harness(["uninstall", "claude-code"]).code, 0);

@@ -1,7 +1,7 @@
 //! What is entered for each agent.
 
-use super::Plan;
 use super::found::Registration;
+use super::{OR_BLOCK, Plan};
 use crate::hook::Agent;
 use serde_json::{Value, json};
 
@@ -12,10 +12,13 @@ impl Plan {
         let mut args = vec![json!("hook"), json!(self.agent.name())];
         args.extend(self.options.iter().map(|option| json!(option)));
         let command = self.command();
+        let or_block = self.command_or_block();
         match self.agent {
             Agent::ClaudeCode => {
+                // A line for a shell, because a version that does not know `onFailure` runs the command when the
+                // program is gone.
                 let handler = json!({
-                    "type": "command", "command": program, "args": args, "timeout": 10, "onFailure": "block",
+                    "type": "command", "command": or_block, "timeout": 10, "onFailure": "block",
                 });
                 let matched = json!({ "matcher": "Bash|Monitor|PowerShell", "hooks": [handler] });
                 json!({ "PreToolUse": matched, "PreSkillShellCommand": { "hooks": [handler] } })
@@ -23,13 +26,13 @@ impl Plan {
             Agent::Codex => {
                 let entry = json!({
                     "matcher": "^Bash$",
-                    "hooks": [{ "type": "command", "command": command, "timeout": 10, "statusMessage": "cmdgate" }],
+                    "hooks": [{ "type": "command", "command": or_block, "timeout": 10, "statusMessage": "cmdgate" }],
                 });
                 json!({ "PreToolUse": entry, "PermissionRequest": entry })
             }
             Agent::Gemini => json!({ "BeforeTool": {
                 "matcher": "run_shell_command",
-                "hooks": [{ "name": "cmdgate", "type": "command", "command": command, "timeout": 10_000 }],
+                "hooks": [{ "name": "cmdgate", "type": "command", "command": or_block, "timeout": 10_000 }],
             } }),
             Agent::Cursor => {
                 json!({ "beforeShellExecution": { "command": command, "timeout": 10, "failClosed": true } })
@@ -37,7 +40,7 @@ impl Plan {
             Agent::Copilot => json!({ "preToolUse": {
                 "type": "command", "exec": program, "args": args, "matcher": "bash|powershell", "timeoutSec": 10,
             } }),
-            Agent::Windsurf => json!({ "pre_run_command": { "command": command, "show_output": true } }),
+            Agent::Windsurf => json!({ "pre_run_command": { "command": or_block, "show_output": true } }),
             Agent::Goose => json!({ "PreToolUse": {
                 "matcher": "developer__shell",
                 "hooks": [{ "type": "command", "command": command, "timeout": 10, "on_failure": "block" }],
@@ -111,21 +114,19 @@ impl Plan {
     pub(super) fn difference(&self, registration: &Registration) -> Option<String> {
         let entries = self.entries();
         let Some(expected) = entries.get(&registration.event) else {
-            return match self.agent {
-                Agent::Opencode => {
-                    let text = super::document::read(&registration.file).ok().flatten().unwrap_or_default();
-                    (text != self.opencode_plugin())
-                        .then(|| "the plugin is not the one of this version".to_owned())
-                }
+            let made = match self.agent {
+                Agent::Opencode => self.opencode_plugin(),
+                Agent::Cline => self.cline_script(None).ok()?,
                 Agent::ClaudeCode
                 | Agent::Codex
                 | Agent::Gemini
                 | Agent::Cursor
                 | Agent::Copilot
                 | Agent::Windsurf
-                | Agent::Cline
-                | Agent::Goose => None,
+                | Agent::Goose => return None,
             };
+            let text = super::document::read(&registration.file).ok().flatten().unwrap_or_default();
+            return (text != made).then(|| "the file is not the one of this version".to_owned());
         };
         let matcher = expected.get("matcher").and_then(Value::as_str);
         if expected.get("hooks").is_some() && matcher != registration.matcher.as_deref() {
@@ -136,6 +137,12 @@ impl Plan {
             ));
         }
         let handler = expected.pointer("/hooks/0").unwrap_or(expected);
+        let line = |handler: &Value| handler.get("command").and_then(Value::as_str).map(ToOwned::to_owned);
+        if line(handler).is_some_and(|line| line.ends_with(OR_BLOCK))
+            && !line(&registration.handler).is_some_and(|line| line.ends_with(OR_BLOCK))
+        {
+            return Some("it lets the command run when the program is gone or crashes".to_owned());
+        }
         let differing = handler.as_object()?.iter().find(|(key, value)| {
             !matches!(key.as_str(), "command" | "exec" | "args" | "name" | "statusMessage" | "show_output")
                 && registration.handler.get(key.as_str()) != Some(value)

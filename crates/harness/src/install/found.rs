@@ -1,7 +1,7 @@
 //! Finds the hooks of this program in the files of the agents, however they came there.
 
 use super::document::{self, Trouble};
-use super::{Plan, Scope, codex_config};
+use super::{CLINE_BEGINS, CLINE_GOES_ON, Plan, Scope, codex_config};
 use crate::hook::Agent;
 use crate::unwrap;
 use serde_json::Value;
@@ -212,5 +212,9 @@ fn plugin(text: &str) -> Option<Runs> {
 
 /// What a script for Cline starts in the end.
 fn script(text: &str) -> Option<Runs> {
-    text.lines().find_map(|line| line.trim().strip_prefix("exec ")).map(|line| Runs::Line(line.to_owned()))
+    let begun = |line: &str| {
+        let inside = line.strip_prefix(CLINE_BEGINS).and_then(|line| line.strip_suffix(CLINE_GOES_ON));
+        inside.or_else(|| line.strip_prefix("exec ")).map(ToOwned::to_owned)
+    };
+    text.lines().find_map(|line| begun(line.trim())).map(Runs::Line)
 }

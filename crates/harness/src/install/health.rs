@@ -2,7 +2,7 @@
 
 use super::found::{self, Registration, Runs};
 use super::version::{self, Version};
-use super::{Plan, Scope, codex_config};
+use super::{OR_BLOCK, Plan, Scope, codex_config};
 use crate::hook::Agent;
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -377,12 +377,14 @@ fn fail_closed(agent: Agent, registrations: &[Registration], installed: Option<V
             }
             Some(version) if version >= Version(2, 1, 285) => check(
                 Status::Warning,
-                "`onFailure: \"block\"` is set; it came between 2.1.285 and 2.1.300, so this version may ignore it",
+                "`onFailure: \"block\"` is set; it came between 2.1.285 and 2.1.300, so this version may ignore it, and \
+                 then a hook that takes too long lets the command run",
                 Some("update Claude Code".to_owned()),
             ),
             Some(_) => check(
                 Status::Warning,
-                "`onFailure: \"block\"` is set, and this version ignores it: a broken hook lets commands run",
+                "`onFailure: \"block\"` is set, and this version ignores it: a hook that takes too long lets the \
+                 command run",
                 Some("update Claude Code to 2.1.300 or later".to_owned()),
             ),
         },
@@ -406,7 +408,8 @@ fn fail_closed(agent: Agent, registrations: &[Registration], installed: Option<V
         Agent::Opencode => check(Status::Ok, "the plugin refuses whatever is not a plain permission", None),
         Agent::Codex | Agent::Gemini | Agent::Windsurf | Agent::Cline => check(
             Status::Note,
-            "the agent has no option for it: a hook that crashes lets the command run",
+            "a hook that is gone or crashes blocks, as its line says; one that takes too long does not, and there is no \
+             option for it",
             None,
         ),
     }
@@ -528,7 +531,8 @@ fn is_this_program(agent: Agent, runs: &Runs) -> bool {
         Runs::Program { .. } => true,
         Runs::Line(line) => {
             let words = runs.words(agent).unwrap_or_default();
-            *line == words.iter().map(|word| crate::hook::quote(word)).collect::<Vec<_>>().join(" ")
+            let made = words.iter().map(|word| crate::hook::quote(word)).collect::<Vec<_>>().join(" ");
+            line.strip_suffix(OR_BLOCK).unwrap_or(line) == made
         }
     };
     let words = runs.words(agent).unwrap_or_default();

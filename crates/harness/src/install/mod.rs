@@ -17,6 +17,12 @@ use copies::Copies;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+/// What follows the hook in a shell's line. The hook itself ends with 0, or with 2 and a reason.
+const OR_BLOCK: &str = " || { [ $? -eq 2 ] || echo 'cmdgate: the hook failed' >&2; exit 2; }";
+/// What stands before and behind the hook in the script for Cline, which looks at the answer alone.
+const CLINE_BEGINS: &str = "if answer=$(";
+const CLINE_GOES_ON: &str = ") && [ -n \"$answer\" ]; then";
+
 /// Whose files are changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Scope {
@@ -188,6 +194,12 @@ impl Plan {
         let words =
             [self.program.to_string_lossy().into_owned(), "hook".to_owned(), self.agent.name().to_owned()];
         words.iter().chain(&self.options).map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The same for a shell, so that it blocks where the program is gone or crashes: agents that take nothing else for a no
+    /// take code 2 with a text.
+    pub fn command_or_block(&self) -> String {
+        self.command() + OR_BLOCK
     }
 
     /// What installing would change: at least the file itself, also when it is as it should be already.
@@ -398,7 +410,12 @@ impl Plan {
 
     /// Cline runs a file: a script that calls the hook and nothing else.
     fn cline_script(&self, before: Option<&str>) -> Result<String, InstallError> {
-        let ours = format!("#!/bin/sh\n# Written by `harness install cline`.\nexec {}\n", self.command());
+        let ours = format!(
+            "#!/bin/sh\n# Written by `harness install cline`.\n{CLINE_BEGINS}{}{CLINE_GOES_ON}\n  \
+             printf '%s\\n' \"$answer\"\nelse\n  \
+             printf '%s\\n' '{{\"cancel\":true,\"errorMessage\":\"cmdgate: the hook failed\"}}'\nfi\n",
+            self.command()
+        );
         match before {
             Some(text) if !text.contains("hook cline") => Err(InstallError::Shape {
                 path: self.file.clone(),
