@@ -137,7 +137,10 @@ impl Walk<'_> {
     }
 
     fn word(&mut self, word: &Word<'_>) {
-        self.words.push(word.span);
+        // A comment may stand in a substitution, whose own words are looked at below.
+        if !word.parts().iter().any(|part| matches!(part, Part::Substitution { .. })) {
+            self.words.push(word.span);
+        }
         for part in word.parts() {
             match part {
                 Part::Text(_) | Part::Glob(_) => {}

@@ -1,7 +1,9 @@
 //! Gemini CLI.
 
 use super::{Dice, ENDS, Line, Model, PROGRAMS, Says, WORDS, every_part, hold, start, stricter};
-use cmdgate_harness::import::Source;
+use cmdgate_harness::gate::{Gate, Request};
+use cmdgate_harness::import::{Source, SourceFile, import};
+use cmdgate_policy::{ApprovalPolicy, Effect, Policy, SandboxMode};
 
 #[derive(Debug, Clone)]
 enum Matches {
@@ -103,7 +105,7 @@ impl Model for Gemini {
     }
 
     fn says(&self, line: &Line) -> Says {
-        every_part(line, |part| {
+        let all = every_part(line, |part| {
             let says = |text: &str| {
                 // Of the same priority, the first.
                 let matching = self.rules.iter().filter(|rule| !rule.only_yolo && rule.matches.matches(text));
@@ -121,7 +123,8 @@ impl Model for Gemini {
                 strict @ (Says::Ask | Says::Deny) => stricter(says(&part.before()), strict),
                 Says::Allow | Says::Nothing => says(&part.before()),
             }
-        })
+        });
+        if line.subshell && all == Says::Allow { Says::Nothing } else { all }
     }
 }
 
@@ -130,4 +133,47 @@ fn what_gemini_denies_or_asks_is_not_allowed() {
     assert!(WORDS.len() > PLAIN.len());
     let share = hold::<Gemini>();
     assert!(share > 0.5, "of what the rules allowed, only {share:.2} is allowed");
+}
+
+/// What the engine of 0.61.0 decided with this rule alone.
+#[test]
+fn what_gemini_asks_about_without_a_rule_is_not_allowed() {
+    for redirection in [false, true] {
+        let text = format!(
+            "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"npm\"\ndecision = \"allow\"\n\
+             priority = 100\nallowRedirection = {redirection}\n"
+        );
+        let imported = import(Source::Gemini, &[SourceFile { name: "r.toml".to_owned(), text }]).unwrap();
+        let policy = Policy::default().with_layer(imported.layer);
+        let mut settings = policy.settings();
+        settings.sandbox = Some(SandboxMode::WorkspaceWrite);
+        settings.approval = Some(ApprovalPolicy::OnRequest);
+        let root = tempfile::tempdir().unwrap();
+        let gate = Gate::new(root.path(), policy, settings).unwrap();
+        let effect = |line: &str| gate.decide(&Request::shell(line)).effect;
+        for line in ["npm x", "npm x | npm y", "npm x && npm y", "npm 'x'", "npm x # c"] {
+            assert_eq!(effect(line), Effect::Allow, "{line}");
+        }
+        for line in [
+            "(npm x)",
+            "{ npm x; }",
+            "! npm x",
+            "time npm x",
+            "for f in a; do npm x; done",
+            "while npm x; do npm y; done",
+            "if npm x; then npm y; fi",
+            "case a in a) npm x;; esac",
+            "A=1 npm x",
+            "nice npm x",
+            "command npm x",
+            "timeout 5 npm x",
+            "exec npm x",
+            "builtin npm x",
+            "f() { npm x; }; f",
+        ] {
+            assert_ne!(effect(line), Effect::Allow, "{line}");
+        }
+        let redirected = if redirection { Effect::Allow } else { Effect::Ask };
+        assert_eq!(effect("npm x 2>&1"), redirected);
+    }
 }

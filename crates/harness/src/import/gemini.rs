@@ -6,14 +6,29 @@
 
 use super::ordered::{Ranked, carry};
 use super::text::{Piece, Wild};
-use super::{Draft, ImportError, Place, SourceFile, WRAPPERS};
+use super::{Draft, ImportError, Place, SourceFile};
 use cmdgate_policy::Effect;
 use std::ops::Range;
 use toml_edit::{Document, Item, Table, Value};
 
-const ASKS: &str = "Gemini CLI does not look through programs that run others, and asks about redirections";
-const REDIRECT: &[&str] =
-    &["assignment", "command", "ionice", "nice", "redirect", "stdbuf", "time", "timeout"];
+const ASKS: &str = "Gemini CLI asks about loops, groups and redirections, and does not look through programs that run others";
+/// What 0.61.0 was seen to ask about, with a rule that allows everything inside.
+const OTHER: &[&str] =
+    &["assignment", "command", "control", "group", "ionice", "negation", "nice", "stdbuf", "time", "timeout"];
+/// And unless the rule allows it.
+const REDIRECT: &[&str] = &[
+    "assignment",
+    "command",
+    "control",
+    "group",
+    "ionice",
+    "negation",
+    "nice",
+    "redirect",
+    "stdbuf",
+    "time",
+    "timeout",
+];
 /// The name of the shell tool.
 const SHELL: &str = "run_shell_command";
 /// More alternatives than this in one expression are not written out.
@@ -203,7 +218,7 @@ fn rule<'f>(
         wilds,
         rank: tier * 1000 + priority,
         reason: message.map(ToOwned::to_owned),
-        asks_with: if redirection { WRAPPERS } else { REDIRECT },
+        asks_with: if redirection { OTHER } else { REDIRECT },
         stricter,
     });
     Ok(())

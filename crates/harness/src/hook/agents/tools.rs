@@ -128,7 +128,7 @@ mod tests {
             (
                 "write_stdin",
                 json!({ "session_id": 1, "chars": "x" }),
-                Some(r#"{"chars":"x","session_id":1}"#),
+                Some(r#"{"session_id":1,"chars":"x"}"#),
             ),
             ("RunInTerminal", json!({}), Some("{}")),
             ("mcp__desktop__start_process", json!({ "command": "rm -rf x" }), Some("rm -rf x")),
