@@ -194,6 +194,59 @@ fn output_and_exit_code_are_the_commands_own() {
 }
 
 #[test]
+fn a_command_is_contained_up_to_the_longest_argument_and_refused_beyond() {
+    let project = Project::new();
+    let command = |length: usize| format!("echo {} | wc -c", "x".repeat(length));
+    for agent in Agent::ALL.into_iter().filter(|agent| agent.rewrites()) {
+        let (taken, ran) = ask(&project, agent, &command(130_000));
+        assert_eq!(taken, Taken::Rewrite, "{agent:?}");
+        let ran = run(&project, &rewritten(agent, &ran));
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, "130001\n"), "{agent:?}");
+        for length in [132_000, 1_000_000] {
+            let (taken, ran) = ask(&project, agent, &command(length));
+            assert_eq!(taken, Taken::Deny, "{agent:?} {length}");
+            assert!(ran.stdout.contains("too long"), "{agent:?} {length}: {}", &ran.stdout[..300]);
+        }
+    }
+    // Quotes count, which the shell that takes the whole line is given too.
+    let (taken, _) = ask(&project, Agent::ClaudeCode, &"echo 'a'\n".repeat(12_000));
+    assert_eq!(taken, Taken::Deny);
+}
+
+#[test]
+fn text_of_every_kind_survives() {
+    let project = Project::new();
+    for command in [
+        "cat <<EOF\nx 'y' \"z\" $((1+1)) `echo bt`\nEOF",
+        "cat <<'EOF' | tr a-z A-Z\n$x `y` \\ \nEOF\necho after",
+        "cat <<-EOF\n\ttabbed\n\tEOF",
+        "echo 'single '\"double $((2*3))\" $'ansi\\tc\\x41' \"a'b\" 'it'\\''s'",
+        "printf '%s\\n' \"\\\\\" '\\' \\\\ \"\\$x\"",
+        "echo trailing \\\n  continued",
+        "echo x\\",
+        "echo 'never closed",
+        "cd src && pwd; export A=1; bash -c 'echo $A'; cd ..; pwd",
+        "f() { echo \"f $1\"; return 4; }; f x; echo $?; exit 200",
+        "trap 'echo bye' EXIT; trap 'echo term' TERM; kill -TERM $$; echo on",
+        "sleep 5 & kill %1; wait %1; echo $?; set -m; sleep 0.1 & jobs | wc -l; fg >/dev/null; echo $?",
+        "diff <(echo a) <(echo b); echo {1..3} $? \"$(printf 'a\\n\\n')\" |cat",
+        "printf '\\000\\377'; printf 'no newline' >&2; exec 3>f3; echo x >&3; cat f3; exit 137",
+        "# only a comment",
+        "echo \"\u{e9} \u{6f22} \u{1f600}\" a\r; echo \u{1}\u{7f}\ttab",
+        "read x; echo \"[$x]\"; cat",
+        "echo a; echo b && false || echo c & wait; ! true; echo $?",
+    ] {
+        let bare = shell(&project, command).output().unwrap();
+        let boxed = shell(&project, &contained(&project, command)).output().unwrap();
+        assert_eq!(boxed.status.code(), bare.status.code(), "{command}: {boxed:?}");
+        assert_eq!(boxed.stdout, bare.stdout, "{command}: {boxed:?}");
+        // The shell calls itself by its path there.
+        let said = String::from_utf8_lossy(&boxed.stderr).replace("/bin/bash:", "bash:");
+        assert_eq!(said, String::from_utf8_lossy(&bare.stderr), "{command}");
+    }
+}
+
+#[test]
 fn the_agents_own_time_limit_is_the_only_one() {
     let project = Project::new();
     // Longer than a shell command may take that is run by the harness itself.

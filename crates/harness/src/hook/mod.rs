@@ -25,6 +25,12 @@ use std::path::{Path, PathBuf};
 /// A payload longer than this, in bytes, is refused.
 pub const LONGEST_PAYLOAD: usize = 8 * 1024 * 1024;
 
+/// The longest text, in bytes, that one argument of a program may have (`MAX_ARG_STRLEN` of Linux, 32 pages, with its end):
+/// agents give what they run to a shell as one, and that to `harness run`.
+const LONGEST_CONTAINED: usize = 32 * 4096 - 1;
+const TOO_LONG: &str = "the command is too long to be put into the sandbox: with what stands before it, it may have 128 KiB. \
+    Write it to a file, and run that";
+
 /// What a payload asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
@@ -182,7 +188,9 @@ pub fn decide(
         let decision = gate.decide(&request);
         let reason = decision.reason.clone();
         let contained = |answered: bool| {
-            into.map(|into| contain(into, command, gate.root(), asked.cwd.as_deref(), answered))
+            let into = into.ok_or_else(|| uncontainable(agent))?;
+            let text = contain(into, command, gate.root(), asked.cwd.as_deref(), answered);
+            if text.len() > LONGEST_CONTAINED { Err(TOO_LONG.to_owned()) } else { Ok(text) }
         };
         let verdict = match decision.effect {
             Effect::Deny => Verdict::Deny { reason },
@@ -190,16 +198,18 @@ pub fn decide(
             Effect::Ask if inner.is_some() => Verdict::Ask { reason },
             Effect::Allow if inner.is_some() => Verdict::Allow { reason },
             Effect::Ask if always => match contained(true) {
-                Some(text) => Verdict::AskRewrite { commands: vec![text], reason },
-                None => Verdict::Deny { reason: uncontainable(agent) },
+                Ok(text) => Verdict::AskRewrite { commands: vec![text], reason },
+                Err(reason) => Verdict::Deny { reason },
             },
             Effect::Ask => Verdict::Ask { reason },
             Effect::Allow => match (needs_containment(&decision, gate), contained(false)) {
-                (_, Some(text)) if always => Verdict::Rewrite { commands: vec![text], reason },
-                (_, None) if always => Verdict::Deny { reason: uncontainable(agent) },
+                (_, Ok(text)) if always => Verdict::Rewrite { commands: vec![text], reason },
+                (_, Err(reason)) if always => Verdict::Deny { reason },
                 (None, _) => Verdict::Allow { reason },
-                (Some(_), Some(text)) => Verdict::Rewrite { commands: vec![text], reason },
-                (Some(why), None) => Verdict::Ask { reason: format!("harmless only in the sandbox: {why}") },
+                (Some(_), Ok(text)) => Verdict::Rewrite { commands: vec![text], reason },
+                (Some(why), Err(_)) => {
+                    Verdict::Ask { reason: format!("harmless only in the sandbox: {why}") }
+                }
             },
         };
         match &verdict {
