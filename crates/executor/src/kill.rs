@@ -226,6 +226,11 @@ impl Tree {
             return true;
         }
         let Some(children) = self.strangers() else { return false };
+        if children.is_empty() {
+            // Whatever lives would descend from one of them, and one that ends stays among them until it is taken out
+            // below.
+            return true;
+        }
         if children.iter().any(|&child| !process::has_ended(child) && self.mark.is_on(child)) {
             return false;
         }
