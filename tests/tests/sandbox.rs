@@ -243,6 +243,37 @@ fn without_a_sandbox_the_attacks_are_seen_to_work() {
     });
 }
 
+/// The answer says of each bound whether it held, and why not: as root nothing but a control group bounds processes.
+#[test]
+fn the_answer_says_which_limits_hold() {
+    both(|| async {
+        let fixture = fixture();
+        for mode in ["read_only", "danger_full_access"] {
+            let answer = harness(&fixture, &["--sandbox", mode], "ulimit -c; ulimit -u");
+            let limits = answer["run"]["enforced"]["limits"].as_array().unwrap();
+            let limit = |name: &str| limits.iter().find(|limit| limit["name"] == name);
+            let core = limit("core_files").unwrap();
+            assert_eq!(
+                core,
+                &serde_json::json!({ "name": "core_files", "value": 0, "holds": true, "by": "resource_limit" })
+            );
+            assert!(text(&answer).starts_with("0\n"), "{answer}");
+            let processes = limit("processes").unwrap();
+            let holds = mode == "read_only" && !common::is_root();
+            assert_eq!((&processes["value"], &processes["holds"]), (&4096.into(), &holds.into()), "{answer}");
+            if holds {
+                assert_eq!(processes["by"], "resource_limit");
+                assert_eq!(text(&answer), "0\n4096\n");
+            } else {
+                assert!(processes["reason"].as_str().unwrap().contains("control group"), "{answer}");
+            }
+            let shared = limit("shared_memory").map(|limit| &limit["by"]);
+            assert_eq!(shared.is_some(), mode == "read_only", "{answer}");
+            assert!(shared.is_none_or(|by| by == "mount"), "{answer}");
+        }
+    });
+}
+
 /// The files in which the program keeps what its preflight found.
 fn kept(fixture: &Fixture) -> Vec<PathBuf> {
     let directory = fixture.base.join("state/cmdgate/preflight");

@@ -16,7 +16,9 @@ use crate::session::Reply;
 use cmdgate_classifier::{Classification, Effects, Finding, PathUse, Verdict};
 use cmdgate_executor::output::{Chunk, render};
 use cmdgate_executor::probe::{CheckStatus, Report};
-use cmdgate_executor::{Captured, Finished, NetworkEnforced, Outcome, Poll, Reads, Rung, State, Stream};
+use cmdgate_executor::{
+    Captured, Finished, Holds, LimitStatus, NetworkEnforced, Outcome, Poll, Reads, Rung, State, Stream,
+};
 use serde::Serialize;
 use std::path::Path;
 
@@ -401,6 +403,39 @@ pub struct WireEnforced {
     pub network: &'static str,
     /// `everything` or `project_and_system`.
     pub reads: &'static str,
+    /// Every bound that was asked for, and whether it held.
+    pub limits: Vec<WireLimit>,
+}
+
+/// A bound on what a command may use.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WireLimit {
+    /// `processes`, `open_files`, `file_size`, `data`, `cpu_seconds`, `memory`, `shared_memory` or `core_files`.
+    pub name: &'static str,
+    /// Its value: a number, bytes or seconds.
+    pub value: u64,
+    /// Whether it held.
+    pub holds: bool,
+    /// By what, where it held: `control_group` (the whole tree), `resource_limit` (each process; the tree for processes)
+    /// or `mount` (a file system in memory).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<&'static str>,
+    /// Why it did not hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl WireLimit {
+    fn new(status: &LimitStatus) -> Self {
+        let (by, reason) = match &status.holds {
+            Holds::ControlGroup => (Some("control_group"), None),
+            Holds::ResourceLimit => (Some("resource_limit"), None),
+            Holds::Mount => (Some("mount"), None),
+            Holds::Unenforced(reason) => (None, Some(reason.clone())),
+        };
+        Self { name: status.kind.name(), value: status.value, holds: by.is_some(), by, reason }
+    }
 }
 
 /// The name of a reply.
@@ -532,6 +567,7 @@ impl<'a> WireRun<'a> {
                     Reads::Everything => "everything",
                     Reads::ProjectAndSystem => "project_and_system",
                 },
+                limits: enforced.limits.iter().map(WireLimit::new).collect(),
             },
             denials: finished.denials.iter().map(cmdgate_executor::Denial::line).collect(),
         }
