@@ -88,6 +88,33 @@ fn only_listed_programs_run_and_nobody_is_asked() {
 
 // contract: H1
 #[test]
+fn its_rows_can_be_printed_changed_and_used() {
+    let project = Project::new();
+    let printed = project.harness(["policy", "profile", "hardened"]);
+    assert!(printed.code == 0 && printed.stdout.contains("name = \"tokei\""), "{printed:?}");
+    let more = "\n[[program]]\nname = \"seq\"\npurpose = \"counts\"\n";
+    // With its name, the file stands on the built-in rows and can only tighten.
+    project.write_beside("named.toml", &format!("{}{more}", printed.stdout));
+    let named = project.scratch().join("named.toml");
+    let decided = project.harness(["check", "--json", "--policy", named.to_str().unwrap(), "--", "seq 3"]);
+    assert_eq!(decided.json()["effect"], "deny", "{decided:?}");
+    let changed = format!("{}{more}", printed.stdout.replace("\nprofile = \"hardened\"\n", "\n"));
+    assert!(changed.len() < printed.stdout.len() + more.len());
+    project.write_beside("mine.toml", &changed);
+    let mine = project.scratch().join("mine.toml");
+    let mine = mine.to_str().unwrap();
+    assert_eq!(project.harness(["policy", "test", mine]).code, 0);
+    for (command, expected) in
+        [("seq 3", "allow"), ("ls", "allow"), ("rm a.txt", "deny"), ("npm test", "deny")]
+    {
+        let decided = project.harness(["check", "--json", "--policy", mine, "--", command]);
+        assert_eq!(decided.json()["effect"], expected, "{command}: {decided:?}");
+    }
+    assert!(project.harness(["policy", "profile", "default"]).stdout.contains("builtin-secrets"));
+}
+
+// contract: H1
+#[test]
 fn git_reads_and_does_nothing_else() {
     let project = Project::new();
     assert_all(

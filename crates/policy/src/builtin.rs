@@ -6,7 +6,7 @@ use crate::settings::{ApprovalPolicy, Grammar, SandboxMode, Settings};
 use std::sync::LazyLock;
 
 /// The text of the built-in policy.
-const TEXT: &str = include_str!("default.toml");
+pub(crate) const TEXT: &str = include_str!("default.toml");
 
 static POLICY: LazyLock<Policy> = LazyLock::new(|| {
     // A test reads this very text, so the second arm is not reached; if it were, nothing would be allowed.

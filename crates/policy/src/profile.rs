@@ -60,6 +60,11 @@ impl Profile {
         HARDENED
     }
 
+    /// The built-in layers as a policy file, to be read.
+    pub const fn standard_text() -> &'static str {
+        crate::builtin::TEXT
+    }
+
     /// A changed copy of the hardened profile: the file goes on top of the built-in layers, as that one does,
     /// and where no rule matches the stricter of both answers.
     pub fn hardened_from_toml(source_name: &str, text: &str) -> Result<Self, PolicyErrors> {

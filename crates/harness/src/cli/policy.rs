@@ -1,6 +1,6 @@
 //! `harness policy` and `harness config`: look at the rules without deciding anything.
 
-use super::decide::{DecideArgs, config_failed};
+use super::decide::{DecideArgs, ProfileArg, config_failed};
 use super::log::{print, print_json};
 use crate::config::{self, ConfigError, Loaded, OriginState, UserDirs};
 use crate::exit::Exit;
@@ -22,7 +22,8 @@ use std::time::SystemTime;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  harness policy test .cmdgate.toml\n  harness policy lint\n  harness policy show\n  \
-    harness policy check exec 'npm test'\n  harness policy schema > policy.schema.json"
+    harness policy check exec 'npm test'\n  harness policy schema > policy.schema.json\n  \
+    harness policy profile hardened > mine.toml"
 )]
 pub(crate) struct PolicyArgs {
     #[command(subcommand)]
@@ -56,6 +57,12 @@ enum PolicyCommand {
     },
     /// Print the JSON Schema of policy files
     Schema,
+    /// Print the rows of a profile as a policy file, to be read, or changed and passed with --policy
+    Profile {
+        /// The profile
+        #[arg(value_enum)]
+        name: ProfileArg,
+    },
     /// Ask the rules alone, without classifier and settings
     Check {
         /// read, write, exec or net
@@ -102,6 +109,10 @@ pub(crate) fn policy(args: &PolicyArgs) -> Exit {
         PolicyCommand::Lint { json, decide } => lint(*json, decide),
         PolicyCommand::Show { json, decide } => show(*json, decide),
         PolicyCommand::Schema => print(cmdgate_policy::SCHEMA),
+        PolicyCommand::Profile { name } => print(match name {
+            ProfileArg::Default => cmdgate_policy::Profile::standard_text(),
+            ProfileArg::Hardened => cmdgate_policy::Profile::hardened_text(),
+        }),
         PolicyCommand::Check { act, target, json, decide } => check(*act, target, *json, decide),
     };
     done.unwrap_or_else(|exit| exit)
