@@ -204,6 +204,61 @@ fn without_a_terminal_a_question_is_kept_for_later() {
     assert!(project.root().join("made.txt").exists());
 }
 
+// contract: P9 S17
+#[test]
+fn a_file_to_write_is_kept_with_its_content_shown_as_a_difference_and_written_once() {
+    let project = failing_project();
+    let mut sent = vec![calls("write_file", MEND)];
+    let new = |content: &str| {
+        calls("write_file", &json!({ "path": "deep/new.txt", "content": content }).to_string())
+    };
+    sent.extend([new("one\n\u{1b}[2Jtwo\n"), new(&format!("{}{}", "ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4"))]);
+    sent.extend([new(&"x".repeat((1 << 20) + 1)), calls("read_file", r#"{"path": "a.txt"}"#), says("done")]);
+    let (ran, server) = run(&project, sent, &["x"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let told = server.asked().last().unwrap().body["messages"].to_string();
+    assert!(told.contains("approval 3") && !told.contains("approval 4"), "{told}");
+    let list = project.harness(["approvals", "list"]).stdout;
+    assert!(list.contains("write sum.sh") && list.contains("write deep/new.txt"), "{list}");
+    let show = |id: &str| project.harness(["approvals", "show", id]).stdout;
+    assert!(show("1").contains("\n  -echo $(($1 - $2))\n  +echo $(($1 + $2))\n"), "{}", show("1"));
+    assert!(show("2").contains("a new file:\n  +one\n  +\\u{1b}[2Jtwo\n"), "{}", show("2"));
+    assert!(!show("3").contains("ghp_"), "{}", show("3"));
+    let json = project.harness(["approvals", "show", "1", "--json"]).json();
+    assert_eq!((&json["command"], &json["content"]), (&json!("write sum.sh"), &json!("echo $(($1 + $2))\n")));
+    let secret = project.harness(["approvals", "approve", "3"]);
+    assert!(secret.code == 1 && secret.stderr.contains("secret"), "{secret:?}");
+    for id in ["1", "2"] {
+        assert_eq!(project.harness(["approvals", "approve", id]).code, 0);
+    }
+    // The file that would be replaced is another one by now.
+    project.write("sum.sh", "echo other\n");
+    let resume = |args: &[&str]| project.harness([&["approvals", "resume"], args].concat());
+    let ran = resume(&["1"]);
+    assert!(ran.code == 126 && ran.stderr.contains("sum.sh has another content"), "{ran:?}");
+    let ran = resume(&["1", "--force"]);
+    assert!(ran.code == 0 && ran.stdout.contains("wrote 18 bytes to sum.sh"), "{ran:?}");
+    assert_eq!(std::fs::read_to_string(project.root().join("sum.sh")).unwrap(), "echo $(($1 + $2))\n");
+    assert_eq!(resume(&["1"]).code, 1, "once");
+    // A deny that came meanwhile holds.
+    project.write_beside(
+        "config/cmdgate/policy.toml",
+        "[[rule]]\nact = \"write\"\neffect = \"deny\"\npattern = \"deep/*\"\n",
+    );
+    let ran = resume(&["2", "--json"]);
+    assert_eq!((ran.code, &ran.json()["reply"]), (126, &json!("refused")), "{ran:?}");
+    assert!(ran.json()["reason"].as_str().unwrap().contains("deep/*"), "{ran:?}");
+    assert!(!project.root().join("deep").exists());
+    let log = project.harness(["log", "--json"]).json();
+    let outcome = |at: usize| log["steps"].as_array().unwrap()[at].clone();
+    let steps = log["steps"].as_array().unwrap().len();
+    assert_eq!(
+        (&outcome(steps - 2)["status"], &outcome(steps - 1)["status"]),
+        (&json!("approved"), &json!("denied"))
+    );
+    assert_eq!(project.harness(["log", "verify"]).code, 0);
+}
+
 /// Whether a process with this argument is there.
 #[cfg(target_os = "linux")]
 fn lives(argument: &str) -> bool {
@@ -275,14 +330,16 @@ fn ctrl_c_does_not_wait_for_a_server_that_never_answers() {
 #[test]
 fn at_a_terminal_there_is_a_spinner_and_a_person_is_asked() {
     let project = failing_project();
-    let server = ModelServer::start([calls("shell", r#"{"command": "touch made.txt"}"#), says("made")]);
+    let script =
+        [calls("shell", r#"{"command": "touch made.txt"}"#), calls("write_file", MEND), says("made")];
+    let server = ModelServer::start(script);
     let script = r"
 import os, pty, select, sys, time
 pid, fd = pty.fork()
 if pid == 0:
     os.environ['TERM'] = 'xterm'
     os.execv(sys.argv[1], sys.argv[1:])
-out, keys, end = b'', [b'\x1b[B', b'\r'], time.time() + 60
+out, keys, end = b'', [b'\x1b[B', b'\r', b'yes\r'], time.time() + 60
 while time.time() < end:
     ready, _, _ = select.select([fd], [], [], 0.3)
     if ready:
@@ -293,7 +350,7 @@ while time.time() < end:
         if not data:
             break
         out += data
-    elif keys and b'Run it?' in out:
+    elif keys and out.count(b'Run it?') > (len(keys) == 1):
         os.write(fd, keys.pop(0))
 _, status = os.waitpid(pid, 0)
 sys.stdout.buffer.write(out)
@@ -312,6 +369,9 @@ sys.exit(os.waitstatus_to_exitcode(status))
     assert!(ran.stdout.contains("runs: touch made.txt") && ran.stdout.contains("made\r\n"), "{ran:?}");
     assert!(ran.stdout.contains("the model") && ran.stdout.contains("\u{1b}["), "{ran:?}");
     assert!(ran.stdout.contains("sandbox: workspace_write, network off"), "what it runs in: {ran:?}");
+    // Of a file, what would change in it.
+    assert!(ran.stdout.contains("  -echo $(($1 - $2))\r\n  +echo $(($1 + $2))\r\n"), "{ran:?}");
+    assert!(std::fs::read_to_string(project.root().join("sum.sh")).unwrap().contains('+'));
     assert!(project.root().join("made.txt").exists());
 }
 

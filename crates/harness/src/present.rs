@@ -1,9 +1,18 @@
 //! What the model sees of a run (contract S24).
 
+use crate::read;
 use cmdgate_executor::output::render;
 use cmdgate_executor::{Captured, Finished, Outcome, Stream};
+use similar::TextDiff;
 use std::fmt::Write as _;
+use std::io;
 use std::path::Path;
+use std::time::Duration;
+
+/// After this time a difference is no longer looked for line by line, and is shown in larger pieces.
+const LONGEST_DIFF: Duration = Duration::from_secs(2);
+/// A file larger than this, in bytes, is not compared with what would be written.
+const LARGEST_COMPARED: u64 = 1024 * 1024;
 
 /// The text of a finished run: command, workdir, exit code and time, both streams.
 ///
@@ -63,6 +72,24 @@ pub fn printable(text: &str) -> String {
         }
         shown
     })
+}
+
+/// What changed, as a unified difference, for a person's terminal.
+pub fn difference(before: &str, now: &str) -> String {
+    let diff = TextDiff::configure().timeout(LONGEST_DIFF).diff_lines(before, now);
+    let text = diff.unified_diff().context_radius(3).missing_newline_hint(false).to_string();
+    text.lines().map(|line| format!("  {}", printable(line))).collect::<Vec<_>>().join("\n")
+}
+
+/// What writing this content to a file would change, for a person's terminal.
+pub fn written(path: &Path, content: &str) -> String {
+    let all = || content.lines().map(|line| format!("  +{}", printable(line))).collect::<Vec<_>>().join("\n");
+    match read::text(path, LARGEST_COMPARED) {
+        Ok(before) if before == content => "it holds exactly that already".to_owned(),
+        Ok(before) => difference(&before, content),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => format!("a new file:\n{}", all()),
+        Err(error) => format!("in the place of what is there, which is not shown ({error}):\n{}", all()),
+    }
 }
 
 /// Whether a character moves the cursor, changes, hides or reorders what is shown, or cannot be seen.

@@ -58,7 +58,8 @@ pub trait Recorder: Send + Sync {
         decision: &Decision,
     ) -> Result<(), RecordError>;
 
-    /// Keeps a question that nobody answered, where questions are kept, and gives its number.
+    /// Keeps a question that nobody answered, where questions are kept, and gives its number. With it goes what a file tool
+    /// would write.
     ///
     /// # Errors
     ///
@@ -69,8 +70,9 @@ pub trait Recorder: Send + Sync {
         session: &Session,
         request: &Request,
         decision: &Decision,
+        content: Option<&str>,
     ) -> Result<Option<i64>, RecordError> {
-        let _ = (record, session, request, decision);
+        let _ = (record, session, request, decision, content);
         Ok(None)
     }
 
@@ -321,6 +323,21 @@ impl Session {
         approver: &dyn Approver,
         recorder: &dyn Recorder,
     ) -> Result<Admitted, Box<Reply>> {
+        self.admit_writing(request, None, approver, recorder).await
+    }
+
+    /// The same for a file tool that would write this content.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::admit`].
+    pub async fn admit_writing(
+        &self,
+        request: Request,
+        content: Option<&str>,
+        approver: &dyn Approver,
+        recorder: &dyn Recorder,
+    ) -> Result<Admitted, Box<Reply>> {
         let gate = &*self.current();
         let decision = gate.decide(&request);
         let record = match recorder.decided(&request, &decision) {
@@ -334,7 +351,8 @@ impl Session {
                 None => return Err(Box::new(Reply::Refused(Box::new(decision)))),
             },
             Effect::Ask => {
-                let answer = approver.answer(Question { request: &request, decision: &decision }).await;
+                let question = Question { request: &request, decision: &decision, content };
+                let answer = approver.answer(question).await;
                 if let Err(error) = recorder.answered(record, &request, &decision, &answer) {
                     return Err(Box::new(Reply::NotRecorded(error)));
                 }
@@ -348,7 +366,8 @@ impl Session {
                     }
                     Err(Unanswered::Refused(decision)) => return Err(Box::new(Reply::Refused(decision))),
                     Err(Unanswered::Deferred { request, decision }) => {
-                        return Err(Box::new(match recorder.deferred(record, self, &request, &decision) {
+                        let kept = recorder.deferred(record, self, &request, &decision, content);
+                        return Err(Box::new(match kept {
                             Ok(approval) => Reply::ApprovalRequired { decision, record, approval },
                             Err(error) => Reply::NotRecorded(error),
                         }));

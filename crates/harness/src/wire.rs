@@ -215,7 +215,7 @@ pub struct Replied<'a> {
     pub schema_version: u32,
     /// What was asked for, as one line.
     pub command: &'a str,
-    /// `ran`, `refused`, `approval_required`, `failed` or `not_recorded`; of a tool also `decided`, `background` or
+    /// `ran`, `refused`, `approval_required`, `failed` or `not_recorded`; of a file that was approved `written`; of a tool also `decided`, `background` or
     /// `invalid`.
     pub reply: &'static str,
     /// `allow`, `ask` or `deny`; absent when nothing was decided.
@@ -520,6 +520,11 @@ impl<'a> Replied<'a> {
     pub fn without_decision(code: &'static str, reason: &str) -> Self {
         let reply = if code == DecisionCode::ValidationError.as_str() { "invalid" } else { "failed" };
         Self { code: Some(code), reason: reason.to_owned(), ..Self::of_kind("", reply) }
+    }
+
+    /// What became of a file that was to be written.
+    pub fn of_file(path: &'a str, reply: &'static str, code: Option<&'static str>, text: &str) -> Self {
+        Self { code, reason: text.to_owned(), ..Self::of_kind(path, reply) }
     }
 
     fn decision(&mut self, decision: &'a Decision) {

@@ -19,6 +19,8 @@ pub struct Question<'a> {
     pub request: &'a Request,
     /// The decision that asks.
     pub decision: &'a Decision,
+    /// What a file tool would write.
+    pub content: Option<&'a str>,
 }
 
 /// What an approver says.

@@ -10,7 +10,7 @@ use crate::gate::{Action, Decision, Request};
 use crate::read;
 use crate::session::{RecordId, Session};
 use crate::store::{RunRecorder, Store, StoreError};
-use crate::{diagnose, unwrap, wire};
+use crate::{diagnose, present, unwrap, wire, words};
 use cmdgate_policy::{Layer, Policy};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -79,6 +79,8 @@ pub struct Pending {
     pub workdir: PathBuf,
     /// What was asked for.
     pub request: Request,
+    /// What a file tool would write.
+    pub content: Option<String>,
     /// Whether the stored request is the whole one: secrets are not stored, so one with a secret cannot be resumed.
     pub resumable: bool,
     /// What the person is shown: the decision, and the explanation as text.
@@ -170,6 +172,16 @@ impl Pending {
         changes
     }
 
+    /// What was asked for, as one line.
+    pub fn line(&self) -> String {
+        let text = words::of(&self.request.action);
+        match self.request.action {
+            Action::Shell(_) | Action::Exec(_) => text.into_owned(),
+            Action::Read(_) => format!("read {text}"),
+            Action::Write(_) => format!("write {text}"),
+        }
+    }
+
     /// Whether it waits for an answer, or for being resumed.
     pub fn is_open(&self) -> bool {
         matches!(self.state.as_str(), "pending" | "approved")
@@ -233,6 +245,7 @@ impl RunRecorder<'_> {
         session: &Session,
         request: &Request,
         decision: &Decision,
+        content: Option<&str>,
         options: &Value,
     ) -> Result<i64, StoreError> {
         let workdir = request.workdir.as_ref().map(|path| path.to_string_lossy());
@@ -240,11 +253,20 @@ impl RunRecorder<'_> {
             Action::Shell(command) => json!({ "command": command, "workdir": workdir }),
             Action::Exec(argv) => json!({ "argv": argv, "workdir": workdir }),
             Action::Read(path) => json!({ "read": path.to_string_lossy(), "workdir": workdir }),
-            Action::Write(path) => json!({ "write": path.to_string_lossy(), "workdir": workdir }),
+            Action::Write(path) => {
+                json!({ "write": path.to_string_lossy(), "workdir": workdir, "content": content })
+            }
+        };
+        let written = match (&request.action, content) {
+            (Action::Write(path), Some(content)) => {
+                Some(present::written(&decision.workdir.join(path), content))
+            }
+            (_, _) => None,
         };
         let shown = json!({
             "decision": wire::Decided::new(request, decision),
             "text": diagnose::plain_decision(request, decision),
+            "written": written,
             "sandbox": terminal::bounds(session.gate().settings()),
         });
         self.store_pending(&StoredQuestion {
@@ -255,7 +277,16 @@ impl RunRecorder<'_> {
             shown,
             options,
             policy_hash: &policy_hash(session),
-            files: json!(files_of(decision, session.gate().root())),
+            files: match &request.action {
+                // What would be replaced is what the person sees.
+                Action::Write(path) => {
+                    let path = decision.workdir.join(path);
+                    json!([FileState { sha256: hash_of(&path), path }])
+                }
+                Action::Shell(_) | Action::Exec(_) | Action::Read(_) => {
+                    json!(files_of(decision, session.gate().root()))
+                }
+            },
         })
     }
 }

@@ -5,7 +5,7 @@ use super::remember::{self, Remember, Scope};
 use super::{Answer, AnswerFuture, Approver, Question};
 use crate::diagnose;
 use crate::gate::Action;
-use crate::present::{is_unseen, printable};
+use crate::present::{self, is_unseen, printable};
 use crate::words;
 use cmdgate_classifier::{Context, Effects, Grammar, classify, classify_argv};
 use cmdgate_policy::{Policy, Rule, SandboxMode, Settings, Timestamp};
@@ -14,6 +14,8 @@ use dialoguer::Input;
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
+/// So many lines of what a file tool would write are shown.
+const SHOWN_LINES: usize = 60;
 /// The longest command that can be changed at the prompt, in characters.
 const LONGEST_CHANGED: usize = 2000;
 
@@ -62,7 +64,14 @@ impl TerminalApprover {
         menu::forget_typed();
         anstream::eprintln!("{}", diagnose::decision(question.request, question.decision));
         anstream::eprintln!("{}", touches(&question.request.action));
-        anstream::eprintln!("sandbox: {}", printable(&self.bounds));
+        match (&question.request.action, question.content) {
+            // A file tool works for this program; the sandbox is not around it.
+            (Action::Write(path), Some(content)) => {
+                let change = present::written(&question.decision.workdir.join(path), content);
+                anstream::eprintln!("{}", at_most(&change, SHOWN_LINES));
+            }
+            (_, _) => anstream::eprintln!("sandbox: {}", printable(&self.bounds)),
+        }
         let rule = remember::propose(question.decision, &self.policy);
         match &rule {
             Ok(rule) => show_rule(question, rule),
@@ -112,6 +121,16 @@ impl Approver for TerminalApprover {
         let answer = self.ask(question).unwrap_or(Answer::Deny { reason: String::new() });
         Box::pin(std::future::ready(answer))
     }
+}
+
+/// The first lines of a text, and how many more there are.
+fn at_most(text: &str, lines: usize) -> String {
+    let more = text.lines().count().saturating_sub(lines);
+    let mut shown = text.lines().take(lines).collect::<Vec<_>>().join("\n");
+    if more > 0 {
+        let _ = write!(shown, "\n  … {more} more lines");
+    }
+    shown
 }
 
 /// The lines of the choice; the first one is what happens when nobody looks.

@@ -6,7 +6,6 @@ use crate::approve::pending::{Pending, PendingError};
 use crate::exit::Exit;
 use crate::present::printable;
 use crate::wire::rules::{Approval, Approvals};
-use crate::words;
 use clap::{Subcommand, ValueEnum};
 use comfy_table::Cell;
 use serde_json::{Value, json};
@@ -98,7 +97,7 @@ fn run(args: &ApprovalsArgs) -> Result<Exit, Exit> {
                     Cell::new(pending.id),
                     Cell::new(short_time(&pending.at)),
                     Cell::new(&pending.state),
-                    Cell::new(printable(&words::of(&pending.request.action))),
+                    Cell::new(printable(&pending.line())),
                     Cell::new(printable(pending.sandbox())),
                     Cell::new(printable(&pending.root.to_string_lossy())),
                 ]);
@@ -128,7 +127,7 @@ fn run(args: &ApprovalsArgs) -> Result<Exit, Exit> {
             }
             print(&format!(
                 "approved: {}\nsandbox  {}\nrun it with: harness approvals resume {id}\n",
-                printable(&words::of(&pending.request.action)),
+                printable(&pending.line()),
                 printable(pending.sandbox()),
             ))
         }
@@ -137,7 +136,7 @@ fn run(args: &ApprovalsArgs) -> Result<Exit, Exit> {
             for id in ids {
                 match store.answer(*id, false, message) {
                     Ok(pending) => {
-                        let command = words::of(&pending.request.action);
+                        let command = pending.line();
                         if args.json {
                             print_json(&Approval::new(&pending, None))?;
                         } else {
@@ -267,11 +266,13 @@ fn text_of(pending: &Pending) -> String {
         .map(|file| printable(&file.path.to_string_lossy()))
         .collect::<Vec<_>>()
         .join("\n  ");
+    let written = pending.shown.get("written").and_then(Value::as_str);
+    let written = written.map_or_else(String::new, |written| format!("what it changes:\n{written}\n"));
     format!(
-        "approval {} is {}\ncommand  {}\nworkdir  {}\nsandbox  {}\n{}\n{shown}\nfiles whose contents were noted:\n  {}\n",
+        "approval {} is {}\ncommand  {}\nworkdir  {}\nsandbox  {}\n{}\n{written}{shown}\nfiles whose contents were noted:\n  {}\n",
         pending.id,
         pending.state,
-        printable(&words::of(&pending.request.action)),
+        printable(&pending.line()),
         printable(&pending.workdir.to_string_lossy()),
         printable(pending.sandbox()),
         crate::approve::terminal::touches(&pending.request.action),

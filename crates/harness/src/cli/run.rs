@@ -10,6 +10,7 @@ use crate::gate::{Action, Request};
 use crate::hook::code::Answered;
 use crate::session::{Reply, RunOptions, Session};
 use crate::store::{RunRecorder, Store};
+use crate::tools::Toolbox;
 use crate::{advice, diagnose, present, wire, words};
 use cmdgate_executor::{CancellationToken, ExecError, NetworkEnforced, NotStarted, Outcome};
 use std::fmt::Write as _;
@@ -216,9 +217,50 @@ pub(crate) fn resume(store: &Store, session: &Session, pending: &Pending, json: 
     };
     let timeout =
         pending.options.get("timeout_ms").and_then(serde_json::Value::as_u64).map(Duration::from_millis);
+    if let (Action::Write(path), Some(content)) = (&pending.request.action, &pending.content) {
+        return resume_writing(session, &recorder, path, content, json);
+    }
     let way = Way { timeout, spill: None, json, passthrough: false, stops: true };
     let task = Task { place: None, request: pending.request.clone() };
     perform_by(session, &recorder, vec![task], &way, &ApproveAll)
+}
+
+/// Writes what a file tool was to write, through that very tool.
+fn resume_writing(
+    session: &Session,
+    recorder: &RunRecorder<'_>,
+    path: &Path,
+    content: &str,
+    json: bool,
+) -> Exit {
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(exit) => return exit,
+    };
+    let path = path.to_string_lossy();
+    let arguments = serde_json::json!({ "path": path, "content": content }).to_string();
+    let reply = runtime.block_on(async {
+        let toolbox = Toolbox::new(session, &ApproveAll, recorder, RunOptions::default());
+        toolbox.call("write_file", &arguments).await
+    });
+    let (ended, exit) = match reply.code {
+        None => ("written", Exit::Success),
+        Some("PERMISSION_DENIED" | "APPROVAL_REQUIRED" | "PATH_OUTSIDE_ALLOWED_ROOT") => {
+            ("refused", Exit::Refused)
+        }
+        Some(_) => ("failed", Exit::Failed),
+    };
+    if let Err(error) = recorder.finish(ended) {
+        anstream::eprintln!("harness: the end of this run could not be recorded: {error}");
+    }
+    let shown = if json {
+        super::log::print_json(&wire::Replied::of_file(&path, ended, reply.code, &reply.text))
+    } else if exit == Exit::Success {
+        super::log::print(&format!("{}\n", present::printable(&reply.text)))
+    } else {
+        Err(super::fail(exit, present::printable(&reply.text)))
+    };
+    shown.map_or_else(|failed| failed, |_| exit)
 }
 
 /// How a command is run and its end shown.

@@ -3,17 +3,12 @@
 use super::log::print;
 use crate::config::{self, PROJECT_FILE, UserDirs};
 use crate::exit::Exit;
-use crate::present::printable;
+use crate::present::{self, printable};
 use crate::trust::{Before, TrustStore};
 use cmdgate_policy::{Effect, Policy, PolicyFile};
-use similar::TextDiff;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
-use std::time::Duration;
-
-/// After this time a difference is no longer looked for line by line, and is shown in larger pieces.
-const LONGEST_DIFF: Duration = Duration::from_secs(2);
 
 /// Trust a project's policy file, in exactly its present content, so that it may loosen and not only tighten
 ///
@@ -63,6 +58,11 @@ fn run(args: &TrustArgs) -> Result<Exit, Exit> {
         || super::place::enclosing_repository(&current).join(PROJECT_FILE),
         |file| super::place::absolute(&current, file),
     );
+    // The file itself may be gone by now, or a link that is not followed.
+    let path = match (path.parent().map(std::fs::canonicalize), path.file_name()) {
+        (Some(Ok(folder)), Some(name)) => folder.join(name),
+        (_, _) => path,
+    };
     if args.revoke {
         return if store.revoke(&path).map_err(failed)? {
             print(&format!("{} may only tighten from now on\n", path.display()))
@@ -85,7 +85,7 @@ fn run(args: &TrustArgs) -> Result<Exit, Exit> {
     let (what, earlier) = match store.before(&path) {
         Some(Before::Content(before)) => {
             let earlier = PolicyFile::parse("before", before).map(loosens).unwrap_or_default();
-            (format!("changed since you trusted it:\n{}", difference(before, &text)), Some(earlier))
+            (format!("changed since you trusted it:\n{}", present::difference(before, &text)), Some(earlier))
         }
         Some(Before::NotKept) => {
             (format!("trusted before in another content, which was not kept; now:\n{}", listed(&text)), None)
@@ -112,13 +112,6 @@ fn run(args: &TrustArgs) -> Result<Exit, Exit> {
 
 fn listed(text: &str) -> String {
     text.lines().map(|line| format!("  | {}", printable(line))).collect::<Vec<_>>().join("\n")
-}
-
-/// What changed, as a unified difference.
-fn difference(before: &str, now: &str) -> String {
-    let diff = TextDiff::configure().timeout(LONGEST_DIFF).diff_lines(before, now);
-    let text = diff.unified_diff().context_radius(3).missing_newline_hint(false).to_string();
-    text.lines().map(|line| format!("  {}", printable(line))).collect::<Vec<_>>().join("\n")
 }
 
 fn printable_lines(lines: &[String]) -> String {

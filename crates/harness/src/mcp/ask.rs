@@ -45,7 +45,7 @@ pub(super) struct Form {
 
 impl Form {
     fn of(question: Question<'_>, session: &Session) -> Self {
-        let Question { request, decision } = question;
+        let Question { request, decision, .. } = question;
         let root = session.gate().root();
         let command = match &request.action {
             Action::Exec(argv) => serde_json::to_string(argv).unwrap_or_default(),

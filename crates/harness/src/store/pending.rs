@@ -149,6 +149,7 @@ fn pending_of(row: &Row<'_>) -> rusqlite::Result<Option<Pending>> {
         root: row.get::<_, String>(4)?.into(),
         workdir: row.get::<_, String>(5)?.into(),
         request,
+        content: action.get("content").and_then(Value::as_str).map(ToOwned::to_owned),
         resumable: row.get(7)?,
         shown,
         options,

@@ -12,6 +12,9 @@ use rusqlite::{Transaction, named_params, params};
 use serde_json::{Value, json};
 use std::sync::PoisonError;
 
+/// What a file tool would write is kept with its question up to this length, in bytes.
+const LONGEST_KEPT: usize = 1024 * 1024;
+
 /// What is known of a run when it starts.
 #[derive(Debug, Clone)]
 pub struct RunInfo {
@@ -373,14 +376,16 @@ impl Recorder for RunRecorder<'_> {
         session: &Session,
         request: &Request,
         decision: &Decision,
+        content: Option<&str>,
     ) -> Result<Option<i64>, RecordError> {
-        match (&self.questions, &request.action) {
-            (Some(options), Action::Shell(_) | Action::Exec(_)) => {
-                Ok(Some(self.defer(record, session, request, decision, options)?))
-            }
-            // What a file tool was to write is not stored, so there would be nothing to resume.
-            (Some(_), Action::Read(_) | Action::Write(_)) | (None, _) => Ok(None),
+        let Some(options) = &self.questions else { return Ok(None) };
+        match (&request.action, content) {
+            (Action::Shell(_) | Action::Exec(_), _) => {}
+            (Action::Write(_), Some(content)) if content.len() <= LONGEST_KEPT => {}
+            // What is read is for the model, which has gone on by the time of an answer.
+            (Action::Read(_) | Action::Write(_), _) => return Ok(None),
         }
+        Ok(Some(self.defer(record, session, request, decision, content, options)?))
     }
 
     fn ended(

@@ -309,7 +309,7 @@ impl<'t> Toolbox<'t> {
 
     async fn read_file(&self, path: String, offset: u64, limit: u64) -> ToolReply {
         let read = self
-            .file(Action::Read(PathBuf::from(path)), |real| {
+            .file(Action::Read(PathBuf::from(path)), None, |real| {
                 files::read(real).map(|content| (content.len() as u64, content))
             })
             .await;
@@ -325,7 +325,7 @@ impl<'t> Toolbox<'t> {
     async fn write_file(&self, path: String, content: &str) -> ToolReply {
         let bytes = content.len() as u64;
         let written = self
-            .file(Action::Write(PathBuf::from(&path)), |real| {
+            .file(Action::Write(PathBuf::from(&path)), Some(content), |real| {
                 files::write(real, content.as_bytes()).map(|()| (bytes, ()))
             })
             .await;
@@ -337,7 +337,7 @@ impl<'t> Toolbox<'t> {
 
     async fn list_dir(&self, path: String) -> ToolReply {
         let listed = self
-            .file(Action::Read(PathBuf::from(path)), |real| {
+            .file(Action::Read(PathBuf::from(path)), None, |real| {
                 files::list(real).map(|(names, more)| (names.len() as u64, (names, more)))
             })
             .await;
@@ -358,13 +358,14 @@ impl<'t> Toolbox<'t> {
     async fn file<T>(
         &self,
         action: Action,
+        content: Option<&str>,
         deed: impl FnOnce(&std::path::Path) -> std::io::Result<(u64, T)>,
     ) -> Result<T, ToolReply> {
         let act = action.act();
         let request = Request { action, workdir: None };
         let Admitted { approved, record, .. } = self
             .session
-            .admit(request, self.approver, self.recorder)
+            .admit_writing(request, content, self.approver, self.recorder)
             .await
             .map_err(|reply| refused(&reply))?;
         // An approver may name another file, and not another deed.

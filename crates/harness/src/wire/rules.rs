@@ -5,7 +5,6 @@ use crate::approve::pending::Pending;
 use crate::approve::remember::Remembered;
 use crate::import::Imported;
 use crate::learn::{History, Proposal};
-use crate::words;
 use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -53,7 +52,10 @@ pub struct WireApproval<'a> {
     /// In what sandbox it would have run when it was asked.
     pub sandbox: &'a str,
     /// What was asked for, as one line.
-    pub command: Cow<'a, str>,
+    pub command: String,
+    /// What a file tool would write.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<&'a str>,
     /// Whether it is stored whole; one that holds a secret is not.
     pub resumable: bool,
     /// `pending`, `approved`, `denied` or `resumed`.
@@ -91,7 +93,8 @@ impl<'a> WireApproval<'a> {
             root: pending.root.to_string_lossy(),
             workdir: pending.workdir.to_string_lossy(),
             sandbox: pending.sandbox(),
-            command: words::of(&pending.request.action),
+            command: pending.line(),
+            content: pending.content.as_deref(),
             resumable: pending.resumable,
             state: &pending.state,
             answered_at: pending.answered_at.as_deref(),
