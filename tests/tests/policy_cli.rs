@@ -33,6 +33,30 @@ fn a_projects_file_loosens_only_in_the_trusted_content() {
     assert_eq!(project.harness(["trust", "--revoke"]).code, 1);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_trusted_file_is_trusted_whichever_way_the_project_is_reached() {
+    // contract: X7
+    let project = Project::new();
+    project.write(".cmdgate.toml", RULE);
+    let link = project.scratch().join("link");
+    std::os::unix::fs::symlink(project.root(), &link).unwrap();
+    let linked = link.join(".cmdgate.toml");
+    let run = |root: &Path| {
+        let root = root.to_str().unwrap();
+        project.harness(["check", "--sandbox", "workspace_write", "--root", root, "--", "touch x"]).code
+    };
+    let ways = [project.root(), link, project.root().join("src/.."), project.scratch().join("./project")];
+    assert_eq!(project.harness(["trust", "--yes", linked.to_str().unwrap()]).code, 0);
+    for way in &ways {
+        assert_eq!(run(way), 0, "{}", way.display());
+    }
+    assert_eq!(project.harness(["trust", "--revoke"]).code, 0);
+    for way in &ways {
+        assert_eq!(run(way), 10, "{}", way.display());
+    }
+}
+
 #[test]
 fn policies_are_tested_linted_shown_and_asked() {
     // contract: P3

@@ -161,7 +161,8 @@ pub fn load(root: &Path, dirs: &UserDirs, overrides: &Overrides) -> Result<Loade
         let real = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
         stack.layers.retain(|layer| remember::counts_in(&layer.name, &real));
     }
-    let project_file = root.join(PROJECT_FILE);
+    // Trusted is the file in its real place, whichever way the project was reached.
+    let project_file = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf()).join(PROJECT_FILE);
     stack.add("project", &project_file, |text| {
         let store = TrustStore::open(dirs.state.as_deref())?;
         Ok(!store.is_trusted(&project_file, text.as_bytes()))
