@@ -76,7 +76,11 @@ fn code(text: &str) -> Result<(), ScriptIssue> {
     let name = text.split("//").next().unwrap_or("");
     let modifiers = text.split("//").skip(1);
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:+".contains(&byte);
-    if name.bytes().all(plain) && modifiers.into_iter().all(|word| matches!(word, "" | "TRANSLIT" | "IGNORE"))
+    // `..//TRANSLIT` is a path as well.
+    let leads_up = !name.is_empty() && name.bytes().all(|byte| byte == b'.');
+    if name.bytes().all(plain)
+        && !leads_up
+        && modifiers.into_iter().all(|word| matches!(word, "" | "TRANSLIT" | "IGNORE"))
     {
         return Ok(());
     }
@@ -124,7 +128,7 @@ mod tests {
         {
             assert!(code(harmless).is_ok(), "{harmless}");
         }
-        for harmful in ["/etc/passwd", "../secret", "a/b", "//../x", "utf8//../x", "~"] {
+        for harmful in ["/etc/passwd", "../secret", "a/b", "//../x", "utf8//../x", "~", "..//TRANSLIT"] {
             assert!(code(harmful).is_err(), "{harmful}");
         }
     }

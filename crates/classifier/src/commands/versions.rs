@@ -89,7 +89,7 @@ pub(super) static SPECS: [CommandSpec; 30] = [
     only(&["node", "nodejs"], "interprets JavaScript", "Node.js 20.20.2", HELP_SHORT_V),
     // Reads the project's `.npmrc`, whose `globalconfig` may name any file; unknown keys of it are shown.
     CommandSpec {
-        conditions: NPM,
+        conditions: CONFINED,
         ..only(&["npm", "npx"], "installs and runs JavaScript packages", "npm 11.19.1", SHORT_V)
     },
     only(&["deno"], "interprets JavaScript", "deno 2.9.6", CAPITAL_V),
@@ -110,7 +110,12 @@ pub(super) static SPECS: [CommandSpec; 30] = [
     only(&["rustc"], "compiles Rust", "rustc 1.95.0", RUSTC),
     only(&["rustfmt"], "formats Rust files", "rustfmt 1.9.0", CAPITAL_V),
     only(&["cargo-clippy", "clippy-driver"], "checks Rust projects", "clippy 0.1.95", LONG),
-    subcommand(&["go"], "builds and runs Go projects", "go 1.19.8", &[]),
+    // From Go 1.23 on it counts its runs in files below the home directory, and starts itself again to look after them
+    // (trace of go 1.27.3): where the home directory is not visible it does neither.
+    CommandSpec {
+        conditions: CONFINED,
+        ..subcommand(&["go"], "builds and runs Go projects", "go 1.19.8", &[])
+    },
     only(
         &["gcc", "g++", "cc", "c++", "cpp", "gcc-12", "g++-12"],
         "compiles C and C++",
@@ -143,5 +148,5 @@ pub(super) static SPECS: [CommandSpec; 30] = [
 
 const HELP_SHORT_V_RUBY: &[Flag] =
     &[inert(&["-v", "--version"]).ends(), inert(&["-h"]).ends(), inert(&["--help"]).ends()];
-const NPM: Conditions = Conditions::NONE.with(Condition::ToolchainFixed).with(Condition::ReadsConfined);
+const CONFINED: Conditions = Conditions::NONE.with(Condition::ToolchainFixed).with(Condition::ReadsConfined);
 const PAGED: Conditions = Conditions::NONE.with(Condition::ToolchainFixed).with(Condition::OutputNotTerminal);

@@ -3,6 +3,7 @@
 
 use super::log::PRINTS_NAMES;
 use super::shared::{ABBREV, BASE, HELP, REVISIONS_AND_PATHS, rows};
+use crate::condition::Condition;
 use crate::finding::Code;
 use crate::spec::{
     CommandSpec, Operands, Prints, Role, Rule, Tweak, inert, reads, reads_listed, runs, writes,
@@ -98,7 +99,8 @@ pub(super) const CAT_FILE: CommandSpec = CommandSpec {
             inert(&["--batch", "--batch-check", "--batch-command"]).may_take(Role::Text),
             inert(&["-z"]),
             inert(&["-Z"]),
-            inert(&["--batch-all-objects"]),
+            // Those of other object stores too, which may lie anywhere.
+            inert(&["--batch-all-objects"]).needs(Condition::ReadsConfined),
             inert(&["--buffer", "--no-buffer"]),
             inert(&["--follow-symlinks", "--no-follow-symlinks"]),
             inert(&["--unordered", "--no-unordered"]),
