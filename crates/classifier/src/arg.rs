@@ -26,6 +26,8 @@ pub(crate) enum Shape {
         /// Whether it may become more than one argument.
         many: bool,
     },
+    /// The name of a pipe that only the command's own shell writes into.
+    Pipe,
     /// Unknown text after the known beginning.
     Opaque {
         /// Whether it may become any number of arguments, none included.
@@ -42,7 +44,7 @@ impl<'a> Arg<'a> {
     pub(crate) fn literal(&self) -> Option<&str> {
         match self.shape {
             Shape::Exact => Some(&self.text),
-            Shape::Pattern { .. } | Shape::Opaque { .. } => None,
+            Shape::Pattern { .. } | Shape::Pipe | Shape::Opaque { .. } => None,
         }
     }
 
@@ -50,6 +52,7 @@ impl<'a> Arg<'a> {
     pub(crate) fn may_begin_with(&self, dash: char) -> bool {
         match self.shape {
             Shape::Exact => self.text.len() > 1 && self.text.starts_with(dash),
+            Shape::Pipe => false,
             Shape::Pattern { prefix, .. } => prefix == 0 || self.text.starts_with(dash),
             Shape::Opaque { splits } => splits || self.text.is_empty() || self.text.starts_with(dash),
         }
@@ -73,7 +76,7 @@ impl<'a> Arg<'a> {
     /// Whether it may become several arguments, or none.
     pub(crate) fn is_many(&self) -> bool {
         match self.shape {
-            Shape::Exact => false,
+            Shape::Exact | Shape::Pipe => false,
             Shape::Pattern { many, .. } => many,
             Shape::Opaque { splits } => splits,
         }

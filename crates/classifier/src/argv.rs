@@ -340,7 +340,7 @@ impl<'j, 'a> Reader<'j, 'a> {
     /// known. All words that a pattern may become begin alike.
     fn flag_with_unknown_value(&mut self, arg: &'j Arg<'a>, at: usize) -> bool {
         let known = match arg.shape {
-            Shape::Exact | Shape::Opaque { splits: true } => return false,
+            Shape::Exact | Shape::Pipe | Shape::Opaque { splits: true } => return false,
             Shape::Pattern { prefix, .. } => prefix,
             Shape::Opaque { splits: false } => arg.text.len(),
         };
@@ -360,7 +360,7 @@ impl<'j, 'a> Reader<'j, 'a> {
         let offset = name.len() + 1;
         let shape = match arg.shape {
             Shape::Pattern { prefix, .. } => Shape::Pattern { prefix: prefix - offset, many: false },
-            Shape::Exact | Shape::Opaque { .. } => arg.shape,
+            Shape::Exact | Shape::Pipe | Shape::Opaque { .. } => arg.shape,
         };
         let value = Arg { text: owned_tail(&arg.text, offset), span: arg.span, shape };
         self.note(flag, None, arg, at);

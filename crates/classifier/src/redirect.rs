@@ -29,7 +29,7 @@ impl<'a> Judge<'a> {
                 self.word(target, &mut args);
                 for arg in &args {
                     // The pattern of a loop's variable stands for one name.
-                    if matches!(arg.shape, Shape::Exact | Shape::Pattern { many: false, .. }) {
+                    if matches!(arg.shape, Shape::Exact | Shape::Pipe | Shape::Pattern { many: false, .. }) {
                         self.read_path(arg);
                     } else {
                         self.report(

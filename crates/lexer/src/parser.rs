@@ -589,6 +589,12 @@ impl<'a> Parser<'a> {
         loop {
             self.blanks();
             match (self.peek(), self.peek_second()) {
+                (Some(b'<'), Some(b'('))
+                    if self.grammar == Grammar::Sequence && (self.pos != end || end == start) =>
+                {
+                    words.push(self.process_substitution()?);
+                    named = true;
+                }
                 (Some(b'&'), Some(b'>')) | (Some(b'<' | b'>'), _) if self.grammar == Grammar::Sequence => {
                     redirects.push(self.redirect()?);
                 }
@@ -736,8 +742,10 @@ impl<'a> Parser<'a> {
                 self.error_here(ErrorKind::Syntax, "a continued line directly after a redirection operator")
             );
         }
+        let operator_end = self.pos;
         self.blanks();
-        if self.peek().is_none_or(|byte| token::ends_word(byte) || byte == b'#') {
+        let process = operator == Op::Read && self.rest().starts_with("<(");
+        if !process && self.peek().is_none_or(|byte| token::ends_word(byte) || byte == b'#') {
             return Err(self.error(
                 ErrorKind::EmptySegment,
                 start,
@@ -747,6 +755,10 @@ impl<'a> Parser<'a> {
         }
         let target = self.pos;
         let kind = match operator {
+            // Joined to the operator it would be another one.
+            Op::Read if self.rest().starts_with("<(") && self.pos > operator_end => {
+                RedirectKind::Read(self.process_substitution()?)
+            }
             Op::Read => RedirectKind::Read(self.target()?),
             Op::Write => RedirectKind::Write { target: self.target()?, append: false },
             Op::Append => RedirectKind::Write { target: self.target()?, append: true },

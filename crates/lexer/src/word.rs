@@ -46,12 +46,15 @@ pub enum Part<'a> {
         /// Whether it stands in double quotes: then it is never split and never a pattern.
         quoted: bool,
     },
-    /// `$( … )` or backticks.
+    /// `$( … )`, backticks, or `<( … )`.
     Substitution {
         /// The commands inside.
         list: List<'a>,
         /// Whether it stands in double quotes: then it is never split and never a pattern.
         quoted: bool,
+        /// Whether it is `<( … )`: the word, of which it is all, is then the name of a pipe (`/dev/fd/63`) from which the
+        /// output can be read, and the commands run beside the one that the word belongs to.
+        pipe: bool,
     },
     /// `$(( … ))` made of numbers and operators alone: no names, no subscripts, no assignment.
     Arithmetic {

@@ -3,7 +3,7 @@
 use crate::parser::{Parser, Stop, offset};
 use crate::pieces::{Context, Piece, assemble};
 use crate::word::{Part, Word, WordValue};
-use crate::{ErrorKind, Grammar, LexError, Span, brace, token};
+use crate::{ErrorKind, Grammar, LexError, List, Span, brace, token};
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
@@ -317,16 +317,8 @@ impl<'a> Parser<'a> {
             }
             (Some('('), _) => {
                 self.pos += 1;
-                self.enter(start)?;
-                let pending = core::mem::take(&mut self.pending);
-                self.substitutions.push(self.depth);
-                let list = self.list(Stop::Paren, start)?;
-                self.expect_closing(start)?;
-                self.substitutions.pop();
-                self.no_pending()?;
-                self.pending = pending;
-                self.leave();
-                pieces.push(Piece::Part(Part::Substitution { list, quoted }));
+                let list = self.commands_in_parentheses(start)?;
+                pieces.push(Piece::Part(Part::Substitution { list, quoted, pipe: false }));
             }
             (Some('{'), _) => {
                 self.pos += 1;
@@ -382,6 +374,38 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
+    /// `<( … )`, as far as it is a whole word.
+    pub(crate) fn process_substitution(&mut self) -> Result<Word<'a>, LexError> {
+        let start = self.pos;
+        self.pos += 2;
+        if self.rest().starts_with("\\\n") {
+            return Err(self.error(ErrorKind::Expansion, start, start + 2, "an expansion that spans lines"));
+        }
+        let list = self.commands_in_parentheses(start)?;
+        if self.peek().is_some_and(|byte| !token::ends_word(byte) || matches!(byte, b'<' | b'>' | b'(')) {
+            let message = "a process substitution that is only a part of its word";
+            return Err(self.error(ErrorKind::Construct, start, self.pos, message));
+        }
+        self.continued = false;
+        let part = Part::Substitution { list, quoted: false, pipe: true };
+        let span = Span::new(offset(start), offset(self.pos));
+        Ok(Word { span, value: WordValue::Composite(alloc::vec![part]) })
+    }
+
+    /// The commands up to the closing parenthesis, with which they end, of a substitution whose opening one was read.
+    fn commands_in_parentheses(&mut self, start: usize) -> Result<List<'a>, LexError> {
+        self.enter(start)?;
+        let pending = core::mem::take(&mut self.pending);
+        self.substitutions.push(self.depth);
+        let list = self.list(Stop::Paren, start)?;
+        self.expect_closing(start)?;
+        self.substitutions.pop();
+        self.no_pending()?;
+        self.pending = pending;
+        self.leave();
+        Ok(list)
+    }
+
     /// `` `…` ``: bash reads its text up to the next backtick, whatever quotes are in it, and undoes backslashes first.
     fn backticks(&mut self, quoted: bool, pieces: &mut Vec<Piece<'a>>) -> Result<(), LexError> {
         let start = self.pos;
@@ -419,7 +443,7 @@ impl<'a> Parser<'a> {
         self.end = outside;
         self.pos = close + 1;
         self.leave();
-        pieces.push(Piece::Part(Part::Substitution { list, quoted }));
+        pieces.push(Piece::Part(Part::Substitution { list, quoted, pipe: false }));
         Ok(())
     }
 }

@@ -49,6 +49,7 @@ fn part(part: &Part<'_>) -> String {
         Part::Glob(Glob::Class(class)) => (*class).into(),
         Part::Tilde(user) => format!("~{user}"),
         Part::Variable { name, quoted } => quote(*quoted, format!("${name}")),
+        Part::Substitution { pipe: true, .. } => "<(…)".into(),
         Part::Substitution { quoted, .. } => quote(*quoted, "$(…)".into()),
         Part::Arithmetic { text, quoted } => quote(*quoted, format!("$(({text}))")),
     }

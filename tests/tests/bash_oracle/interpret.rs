@@ -437,7 +437,9 @@ impl Shell<'_> {
                 };
                 (value.unwrap_or_default(), *quoted)
             }
-            Part::Substitution { list, quoted } => {
+            // The commands inside run beside the others.
+            Part::Substitution { pipe: true, .. } => return None,
+            Part::Substitution { list, quoted, pipe: false } => {
                 let mut copy = state.clone();
                 self.list(list, &mut copy)?;
                 state.status = copy.status;

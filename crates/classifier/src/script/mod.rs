@@ -169,6 +169,7 @@ impl<'a> Judge<'a> {
                     return;
                 }
             }
+            Shape::Pipe => return,
             Shape::Opaque { .. } => {
                 self.report(Code::PathUnknown, arg.span, "the path's text is not known", None);
                 return;
@@ -222,7 +223,7 @@ impl<'a> Judge<'a> {
     /// A git revision, range, `revision:path` or path: whatever of it may be a path must lie inside. Outside a
     /// repository git takes even `main..topic` for a path, so every operand that could be one counts as one.
     pub(crate) fn revision(&mut self, arg: &Arg<'a>) {
-        if let Shape::Opaque { .. } = arg.shape {
+        if let Shape::Pipe | Shape::Opaque { .. } = arg.shape {
             self.report(Code::Expansion, arg.span, "might be a path outside the project", None);
             return;
         }
@@ -522,7 +523,9 @@ impl<'a> Judge<'a> {
                 .iter()
                 .map(|arg| match arg.shape {
                     Shape::Exact => borrow(&arg.text),
-                    Shape::Pattern { .. } | Shape::Opaque { .. } => Cow::Borrowed(arg.span.of(self.source)),
+                    Shape::Pattern { .. } | Shape::Pipe | Shape::Opaque { .. } => {
+                        Cow::Borrowed(arg.span.of(self.source))
+                    }
                 })
                 .collect();
             self.out.effects.runs.push(Run { argv, span, exact, directory: id });

@@ -108,7 +108,7 @@ impl<'a> Judge<'a> {
             match &mut value.shape {
                 // An assignment neither splits nor expands patterns: what looks like one in its text expands at its use. A
                 // pattern can only come from a loop's variable (`x="$f"`), where it stands for one name.
-                Shape::Exact => {}
+                Shape::Exact | Shape::Pipe => {}
                 Shape::Pattern { many, .. } => *many = false,
                 Shape::Opaque { splits } => *splits = false,
             }
@@ -130,7 +130,7 @@ pub(super) fn is_harmless_name(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
     let single = name.len() == 1 && name.bytes().all(|b| b.is_ascii_uppercase());
     let special = matches!(name, "histchars" | "auto_resume" | "path" | "cdpath" | "fpath" | "module_path");
-    (lower || single) && !special && !name.ends_with("_proxy")
+    (lower || single) && !special && !name.ends_with("_proxy") && !name.starts_with("npm_")
 }
 
 /// An assignment before a command that changes only how its output looks.

@@ -80,7 +80,7 @@ impl<'a> Judge<'a> {
                                 opaque = true;
                                 splits = true;
                             }
-                            Shape::Pattern { .. } | Shape::Opaque { .. } => {
+                            Shape::Pattern { .. } | Shape::Pipe | Shape::Opaque { .. } => {
                                 known.get_or_insert(text.len());
                                 opaque = true;
                                 splits |= !quoted;
@@ -99,7 +99,14 @@ impl<'a> Judge<'a> {
                         splits |= !quoted;
                     }
                 }
-                Part::Substitution { list, quoted } => {
+                Part::Substitution { list, pipe: true, .. } => {
+                    let expands = core::mem::replace(&mut self.expands, true);
+                    self.in_subshell(|judge| judge.list(list, Inherited::TOP));
+                    self.expands = expands;
+                    args.push(Arg { text: Cow::Borrowed("/dev/fd/"), span: word.span, shape: Shape::Pipe });
+                    return;
+                }
+                Part::Substitution { list, quoted, pipe: false } => {
                     let expands = core::mem::replace(&mut self.expands, true);
                     let prints = self.in_subshell(|judge| judge.list(list, Inherited::TOP));
                     self.expands = expands;
@@ -243,7 +250,7 @@ pub(crate) fn borrow<'a>(text: &Cow<'a, str>) -> Cow<'a, str> {
 /// The name that a pattern matched holds no slash behind the first special character, unless the pattern does.
 fn may_name_directories(value: &Arg<'_>) -> bool {
     match value.shape {
-        Shape::Exact => false,
+        Shape::Exact | Shape::Pipe => false,
         Shape::Pattern { prefix, .. } => value.text.get(prefix..).is_none_or(|rest| rest.contains('/')),
         Shape::Opaque { .. } => true,
     }

@@ -246,7 +246,7 @@ fn name_found<'a>(arg: &Arg<'a>, start: &Arg<'_>, many: bool) -> Arg<'a> {
     let prefix = match start.shape {
         Shape::Exact => start.text.len(),
         Shape::Pattern { prefix, .. } => prefix,
-        Shape::Opaque { .. } => 0,
+        Shape::Pipe | Shape::Opaque { .. } => 0,
     };
     if arg.text == "{}" {
         let mut text = String::new();
