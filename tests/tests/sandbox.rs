@@ -274,6 +274,126 @@ fn the_answer_says_which_limits_hold() {
     });
 }
 
+/// What a command left of itself: its sandbox, or the sleep that nobody else sleeps.
+fn left(fixture: &Fixture, sleep: &str) -> Vec<u32> {
+    let project = fixture.project.to_string_lossy();
+    [common::processes_with(&project), common::processes_with(&format!("sleep\0{sleep}"))].concat()
+}
+
+/// Killed at whatever moment, the program leaves nothing.
+// contract: S23
+// promise: 9
+#[test]
+fn nothing_survives_the_program() {
+    both(|| async {
+        let fixture = fixture();
+        harness(&fixture, &[], "true");
+        let sleep = format!("6{}", common::unique());
+        let script = format!("(env -i setsid sleep {sleep} &)\nsleep {sleep}; touch late");
+        fs::write(fixture.project.join("row.sh"), script).unwrap();
+        for mode in ["workspace_write", "danger_full_access"] {
+            for step in 0..12 {
+                let mut running = program(&fixture, &["--sandbox", mode], "bash row.sh")
+                    .stdout(std::process::Stdio::null())
+                    .stderr(std::process::Stdio::null())
+                    .spawn()
+                    .unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(step * 7));
+                running.kill().unwrap();
+                running.wait().unwrap();
+                let gone = common::eventually(|| left(&fixture, &sleep).is_empty()).await;
+                assert!(gone, "{mode}, killed after {} ms: {:?}", step * 7, left(&fixture, &sleep));
+            }
+        }
+        assert!(!fixture.project.join("late").exists());
+    });
+}
+
+/// A program that runs inside another run has nobody standing by: the run around it ends what is left of it.
+// promise: 9
+#[test]
+fn what_a_nested_program_leaves_goes_with_the_run_around_it() {
+    both(|| async {
+        let fixture = fixture();
+        let sleep = format!("6{}", common::unique());
+        let inner = format!("(env -i setsid sleep {sleep} &)\ntouch up; sleep {sleep}");
+        fs::write(fixture.project.join("inner.sh"), inner).unwrap();
+        for mode in ["workspace_write", "danger_full_access"] {
+            let script = format!(
+                "export XDG_CONFIG_HOME={base}/config XDG_STATE_HOME={base}/state\n\
+                 {harness} run --approval never --timeout-ms 60000 --sandbox {mode} -- 'bash inner.sh' &\n\
+                 for i in $(seq 1000); do [ -e up ] && break; sleep 0.02; done\n\
+                 kill -9 $!; sleep 0.1; rm up && echo killed",
+                base = fixture.base.display(),
+                harness = std::env::var(HARNESS).unwrap(),
+            );
+            let answer = harness(&fixture, &["--sandbox", "danger_full_access"], &script);
+            assert!(text(&answer).contains("killed"), "{answer}");
+            let gone = common::eventually(|| left(&fixture, &sleep).is_empty()).await;
+            assert!(gone, "{mode}: {:?}", left(&fixture, &sleep));
+        }
+    });
+}
+
+/// The project may have any name that the system allows.
+#[test]
+fn odd_project_paths() {
+    both(|| async {
+        let fixture = fixture();
+        let names: [&[u8]; 7] = [
+            b"sp ace dir",
+            b"new\nline",
+            b"-dash --bind",
+            b"quote'\"$(touch pwn)`x`;*?[a]\\",
+            b"not-utf8-\xff\xfe",
+            b"--",
+            b"tab\tand\\040octal",
+        ];
+        for name in names {
+            let project =
+                fixture.base.join(std::os::unix::ffi::OsStrExt::from_bytes(name) as &std::ffi::OsStr);
+            fs::create_dir_all(project.join(".vscode")).unwrap();
+            fs::write(
+                project.join("row.sh"),
+                "touch made; for no in ../beside .vscode/x ~/x; do touch \"$no\" 2>/dev/null && echo SUCCEEDED; done; echo end",
+            )
+            .unwrap();
+            let output = program(&fixture, &["--sandbox", "workspace_write"], "bash row.sh")
+                .current_dir(&project)
+                .output()
+                .unwrap();
+            let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(text(&answer), "end\n", "{answer}");
+            assert!(project.join("made").exists() && !project.join(".vscode/x").exists());
+            assert!(!fixture.base.join("beside").exists() && !fixture.home.join("x").exists());
+        }
+    });
+}
+
+#[test]
+fn twenty_four_programs_at_once() {
+    both(|| async {
+        let fixture = fixture();
+        fs::write(fixture.project.join("row.sh"), "echo $1 > n$1; sleep 0.1; cat n$1").unwrap();
+        let running: Vec<_> = (0..24)
+            .map(|number| {
+                program(&fixture, &["--sandbox", "workspace_write"], &format!("bash row.sh {number}"))
+                    .stdout(std::process::Stdio::piped())
+                    .spawn()
+                    .unwrap()
+            })
+            .collect();
+        for (number, child) in running.into_iter().enumerate() {
+            let answer: Value = serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap();
+            assert_eq!(
+                (text(&answer), answer["run"]["exit_code"].as_i64()),
+                (format!("{number}\n"), Some(0)),
+                "{answer}"
+            );
+        }
+    });
+}
+
 /// The files in which the program keeps what its preflight found.
 fn kept(fixture: &Fixture) -> Vec<PathBuf> {
     let directory = fixture.base.join("state/cmdgate/preflight");

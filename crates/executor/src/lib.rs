@@ -11,7 +11,9 @@
 // Other Unix systems build and refuse every run; without descriptors, users and symlinks as Unix has them there is not
 // even anything to plan.
 #[cfg(not(unix))]
-compile_error!("commands can be confined on Linux (bubblewrap) and on macOS (sandbox-exec) only");
+compile_error!(
+    "commands can be confined on Linux (bubblewrap) and on macOS (sandbox-exec) only; on Windows use WSL 2 and build for Linux"
+);
 
 #[cfg(any(target_os = "macos", test))]
 mod apple;
