@@ -136,7 +136,10 @@ impl Model for Claude {
     }
 
     fn says(&self, line: &Line) -> Says {
-        every_part(line, |part| self.part(part))
+        let all = every_part(line, |part| self.part(part));
+        // What 2.1.197 asks about, whatever its rules allow.
+        let opaque = line.subshell || line.parts.iter().any(|part| part.inside.is_some());
+        if opaque && all == Says::Allow { Says::Nothing } else { all }
     }
 }
 
@@ -159,6 +162,28 @@ fn effect_with(strict: &str, rule: &str, line: &str) -> Effect {
     settings.approval = Some(ApprovalPolicy::OnRequest);
     let root = tempfile::tempdir().unwrap();
     Gate::new(root.path(), policy, settings).unwrap().decide(&Request::shell(line)).effect
+}
+
+/// What 2.1.197 itself did with a rule for this program: it asked about some, and ran the others.
+#[test]
+fn what_claude_code_asks_about_without_a_rule_is_not_allowed() {
+    for line in
+        ["(npm x)", "{ npm x; }", "npm $X", "npm $(npm y)", "npm x `npm y`", "A=1 npm x", "ionice npm x"]
+    {
+        assert_ne!(effect_with("deny", "rm 'x'", line), Effect::Allow, "{line}");
+    }
+    for line in [
+        "npm x",
+        "time npm x",
+        "for f in a; do npm x; done",
+        "if npm x; then npm y; fi",
+        "npm x 2>&1",
+        "npm x > /dev/null",
+        "npm x # c",
+        "nice npm x",
+    ] {
+        assert_eq!(effect_with("deny", "rm 'x'", line), Effect::Allow, "{line}");
+    }
 }
 
 #[test]

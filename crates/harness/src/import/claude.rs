@@ -18,6 +18,9 @@ const STARTERS: &[&str] = &["watch", "setsid", "ionice", "flock"];
 const FIND: &[&str] = &["*find*-exec*", "*find*-ok*", "*find*-delete*"];
 
 const WRITES: &str = "Claude Code asks before output goes to a file that no rule lets it edit; here, unless a rule allows every edit";
+/// Seen with 2.1.197.
+const OPAQUE: &str =
+    "Claude Code asks before `( … )`, `{ …; }`, `$name` and `$( … )`, whatever its rules allow";
 const IONICE: &str = "Claude Code asks before `ionice`, whatever it starts";
 
 pub(super) fn read(files: &[SourceFile], draft: &mut Draft) -> Result<(), ImportError> {
@@ -46,6 +49,7 @@ pub(super) fn read(files: &[SourceFile], draft: &mut Draft) -> Result<(), Import
         }
     }
     draft.ask_with_syntax(&["ionice"], IONICE);
+    draft.ask_with_syntax(&["expansion", "group"], OPAQUE);
     if !edits {
         draft.ask_with_syntax(&["output"], WRITES);
     }

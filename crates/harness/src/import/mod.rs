@@ -323,10 +323,10 @@ impl Draft {
             let why = "its text is too long: it holds for every command";
             return self.carry(place, Carried::Stricter, why, rules);
         }
-        if translated.exact && is_exact {
-            self.carry(place, Carried::Exactly, "", rules)?;
-        } else {
-            self.carry(place, Carried::Stricter, stricter, rules)?;
+        match (translated.exact && is_exact, wild.beyond_words()) {
+            (true, None) => self.carry(place, Carried::Exactly, "", rules)?,
+            (true, Some(_)) => self.carry(place, Carried::Stricter, BEYOND, rules)?,
+            (false, _) => self.carry(place, Carried::Stricter, stricter, rules)?,
         }
         self.ask_beyond_words(wild);
         Ok(())

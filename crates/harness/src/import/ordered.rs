@@ -125,6 +125,9 @@ fn tighten(rule: &Ranked<'_>, all: &[Ranked<'_>], draft: &mut Draft) -> Result<(
     if let (true, Some(stricter)) = (exact, rule.stricter) {
         (exact, why) = (false, stricter);
     }
+    if exact && rule.wilds.iter().any(|wild| wild.beyond_words().is_some()) {
+        (exact, why) = (false, super::BEYOND);
+    }
     draft.carry(&rule.place, if exact { Carried::Exactly } else { Carried::Stricter }, why, rules)?;
     for wild in &rule.wilds {
         draft.ask_beyond_words(wild);
