@@ -111,6 +111,12 @@ fn apply(
     }
     if target.agent == Agent::Codex && done == "installed" {
         anstream::println!("Codex runs it once you have approved it: type /hooks in Codex.");
+        if contain {
+            anstream::println!(
+                "In Codex's own sandbox no other can be set up, so every command is refused there: set \
+                 sandbox_mode = \"danger-full-access\" in its config.toml."
+            );
+        }
     }
     if done == "installed" {
         let name = target.agent.name();

@@ -4,9 +4,8 @@ use crate::jsonc::WITH_COMMENTS;
 use jsonc_parser::cst::CstRootNode;
 use jsonc_parser::{CollectOptions, ParseResult};
 use serde_json::Value;
-use std::fs::{self, File};
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// Settings longer than this, in bytes, are not read.
 const LONGEST: u64 = 16 * 1024 * 1024;
@@ -32,27 +31,18 @@ impl Trouble {
 /// The text of a file; none when there is no such file.
 pub(super) fn read(path: &Path) -> Result<Option<String>, Trouble> {
     let bad = |what: &str| Err(Trouble::new(path, &what));
-    match fs::metadata(path) {
-        Ok(meta) if !meta.is_file() => return bad("it is not a regular file"),
-        Ok(_) => {}
+    match crate::read::text(path, LONGEST) {
+        Ok(text) if text.starts_with('\u{feff}') => {
+            bad("it begins with a byte order mark, which few agents read: save it as UTF-8 without one")
+        }
+        Ok(text) => Ok(Some(text)),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return if fs::symlink_metadata(path).is_ok() {
+            if fs::symlink_metadata(path).is_ok() {
                 bad("it is a link that leads nowhere")
             } else {
                 Ok(None)
-            };
+            }
         }
-        Err(error) => return Err(Trouble::new(path, &error)),
-    }
-    let mut text = String::new();
-    let file = File::open(path).map_err(|error| Trouble::new(path, &error))?;
-    match file.take(LONGEST + 1).read_to_string(&mut text) {
-        Ok(_) if text.len() as u64 > LONGEST => bad("it is too large for settings"),
-        Ok(_) if text.starts_with('\u{feff}') => {
-            bad("it begins with a byte order mark, which few agents read: save it as UTF-8 without one")
-        }
-        Ok(_) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => bad("it is not UTF-8"),
         Err(error) => Err(Trouble::new(path, &error)),
     }
 }

@@ -80,7 +80,7 @@ impl Plan {
              const payload = {{ sessionID: input.sessionID, callID: input.callID, tool: input.tool, args: output.args, cwd: directory }};\n    \
              const ran = spawnSync({program}, {args}, {{ input: JSON.stringify(payload), encoding: \"utf8\", timeout: 10000 }});\n    \
              let answer;\n    \
-             try {{ answer = JSON.parse(ran.stdout); }} catch {{ answer = {{}}; }}\n    \
+             try {{ answer = JSON.parse(ran.stdout) ?? {{}}; }} catch {{ answer = {{}}; }}\n    \
              if (answer.allow !== true) throw new Error(answer.deny ?? \"cmdgate: the hook gave no answer\");\n    \
              if (answer.args) Object.assign(output.args, answer.args);\n  }},\n}});\n",
             program = json!(self.program.to_string_lossy()),
