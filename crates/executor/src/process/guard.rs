@@ -43,7 +43,8 @@ struct Guard {
     owner: Pid,
     pid: Pid,
     handle: OwnedFd,
-    /// Closed by the kernel when this process ends, and by nothing before: no other program inherits it.
+    /// Closed by the kernel when this process ends, and by nothing before: no other program inherits it. (A copy of this
+    /// process that executes nothing holds it as well, and the guard then waits for that too.)
     _lifeline: OwnedFd,
 }
 

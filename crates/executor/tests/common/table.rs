@@ -326,7 +326,7 @@ strace -c true 2>&1 | tail -1; echo done",
         "s38_affinity_and_limits",
         Mode::WorkspaceWrite,
         "python3 -c 'import os; print(os.cpu_count()); os.sched_setaffinity(0,{0}); import resource; \
-         print(resource.getrlimit(resource.RLIMIT_NOFILE)); os.setpriority(0,0,5)' && ulimit -n 256 && ulimit -a | wc -l \
+         print(resource.getrlimit(resource.RLIMIT_NOFILE)); os.setpriority(0,0,19)' && ulimit -n 256 && ulimit -a | wc -l \
          && taskset -p $$ && echo limits-ok",
         &["limits-ok"],
     ),
