@@ -104,16 +104,29 @@ fn what_stands_by_goes_too() {
     both(|| async {
         if let Some(project) = std::env::var_os(PROJECT) {
             let executor = Executor::builder(project).sandbox(Sandbox::read_only()).build().unwrap();
-            for sandbox in [Sandbox::read_only(), Sandbox::danger_full_access(), Sandbox::read_only()] {
-                executor.shell("true").sandbox(sandbox).run().await.unwrap();
-            }
-            let standing = |pid: &u32| {
-                fs::read(format!("/proc/{pid}/cmdline"))
-                    .is_ok_and(|line| String::from_utf8_lossy(&line).contains("cmdgate-guard"))
+            let guards = || {
+                let standing = |pid: &u32| {
+                    fs::read(format!("/proc/{pid}/cmdline"))
+                        .is_ok_and(|line| String::from_utf8_lossy(&line).contains("cmdgate-guard"))
+                };
+                let own = Some(std::process::id());
+                let guards = processes_with("cmdgate-guard").into_iter().filter(standing);
+                guards.filter(|&pid| parent(pid) == own).collect::<Vec<u32>>()
             };
-            let own = Some(std::process::id());
-            let children = processes_with("cmdgate-guard").into_iter().filter(standing);
-            let children: Vec<u32> = children.filter(|&pid| parent(pid) == own).collect();
+            let run = async || {
+                for sandbox in [Sandbox::read_only(), Sandbox::danger_full_access(), Sandbox::read_only()] {
+                    executor.shell("true").sandbox(sandbox).run().await.unwrap();
+                }
+            };
+            run().await;
+            // One that somebody kills has a successor before anything else is started.
+            let first = guards();
+            let [guard] = first.as_slice() else { panic!("{first:?}") };
+            let guard = rustix::process::Pid::from_raw(guard.cast_signed()).unwrap();
+            rustix::process::kill_process(guard, rustix::process::Signal::KILL).unwrap();
+            assert!(eventually(|| guards().is_empty()).await);
+            run().await;
+            let children = guards();
             println!("\nready {children:?}");
             std::io::stdin().read_line(&mut String::new()).unwrap();
             return;
