@@ -93,6 +93,8 @@ pub(crate) struct Judge<'a> {
     pub(crate) held_back: bool,
     /// Whether patterns in words are expanded here; in assignments, `case` and `[[` they are not.
     expands: bool,
+    /// What the last `<( … )` prints.
+    pipe_prints: Prints,
     /// Where the shell may be when the rounds of the loops around begin, the innermost last.
     rounds_begin_in: Vec<Places>,
     /// Whether this shell may have skipped the rest of a line: an arithmetic expansion that fails does that.
@@ -111,6 +113,7 @@ impl<'a> Judge<'a> {
             variables: Vec::new(),
             held_back: false,
             expands: true,
+            pipe_prints: Prints::Anything,
             rounds_begin_in: Vec::new(),
             may_skip: false,
         };
@@ -359,7 +362,12 @@ impl<'a> Judge<'a> {
     fn compound(&mut self, compound: &Compound<'a>, inherited: Inherited) {
         let fed = self.redirects(&compound.redirects);
         let known = self.variables.len();
-        let upstream = if fed { Prints::Anything } else { inherited.upstream };
+        let upstream = match compound.redirects.as_slice() {
+            // `done < <(find …)`
+            [redirect] if fed && redirects_from_pipe(redirect) => self.pipe_prints,
+            _ if fed => Prints::Anything,
+            _ => inherited.upstream,
+        };
         let inherited = Inherited { input_ends: inherited.input_ends || fed, upstream: Prints::Anything };
         match &compound.kind {
             CompoundKind::Subshell(list) => {
@@ -567,4 +575,10 @@ impl<'a> Judge<'a> {
     pub(crate) const fn grammar(&self) -> Grammar {
         self.grammar
     }
+}
+
+/// Whether standard input comes from `<( … )`.
+fn redirects_from_pipe(redirect: &Redirect<'_>) -> bool {
+    matches!(&redirect.kind, RedirectKind::Read(word)
+        if matches!(word.parts(), [cmdgate_lexer::Part::Substitution { pipe: true, .. }]))
 }

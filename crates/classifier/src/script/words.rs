@@ -101,7 +101,7 @@ impl<'a> Judge<'a> {
                 }
                 Part::Substitution { list, pipe: true, .. } => {
                     let expands = core::mem::replace(&mut self.expands, true);
-                    self.in_subshell(|judge| judge.list(list, Inherited::TOP));
+                    self.pipe_prints = self.in_subshell(|judge| judge.list(list, Inherited::TOP));
                     self.expands = expands;
                     args.push(Arg { text: Cow::Borrowed("/dev/fd/"), span: word.span, shape: Shape::Pipe });
                     return;
