@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use cmdgate_executor::{Executor, Sandbox};
+use cmdgate_executor::{DomainRules, Executor, Network, Sandbox, TerminalSize};
 use common::{both, eventually, processes_with, unique};
 
 /// Where the same test, as the program that is going to be killed, puts its project.
@@ -29,13 +29,14 @@ const STARTS: u32 = 6;
 const WITHIN: u64 = 20_000;
 
 /// The program that is going to be killed. It says when it is ready, and starts once it is told to.
-async fn starts_and_starts(project: &Path, sandbox: Sandbox, command: &str) {
+async fn starts_and_starts(project: &Path, sandbox: Sandbox, terminal: bool, command: &str) {
     let executor = Executor::builder(project).sandbox(sandbox).build().unwrap();
     executor.shell("true").run().await.unwrap();
     println!("ready");
     std::io::stdin().read_line(&mut String::new()).unwrap();
     for number in 0..STARTS {
-        tokio::spawn(executor.shell(command.replace("NUMBER", &number.to_string())).run());
+        let job = executor.shell(command.replace("NUMBER", &number.to_string()));
+        tokio::spawn(if terminal { job.terminal(TerminalSize::default()) } else { job }.run());
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     tokio::time::sleep(Duration::from_mins(10)).await;
@@ -76,12 +77,12 @@ async fn kill_and_count(test: &str, project: &Path, mark: &str) -> Vec<String> {
     left
 }
 
-fn nothing_survives(test: &'static str, sandbox: Sandbox, command: &'static str) {
+fn nothing_survives(test: &'static str, sandbox: Sandbox, terminal: bool, command: &'static str) {
     both(|| async {
         let mark = std::env::var("CMDGATE_TEST_MARK").unwrap_or_else(|_| format!("killed{}", unique()));
         let command = command.replace("MARK", &format!("{mark}-NUMBER"));
         if let Some(project) = std::env::var_os(PROJECT) {
-            return starts_and_starts(&PathBuf::from(project), sandbox, &command).await;
+            return starts_and_starts(&PathBuf::from(project), sandbox, terminal, &command).await;
         }
         let fixture = common::Fixture::new();
         let left = kill_and_count(test, &fixture.project, &mark).await;
@@ -166,6 +167,7 @@ fn nothing_survives_in_a_sandbox() {
     nothing_survives(
         "nothing_survives_in_a_sandbox",
         Sandbox::workspace_write(),
+        false,
         "(setsid sh -c 'sleep 0.5; echo MARK > late-MARK' &); sleep 0.5; echo > late-MARK",
     );
 }
@@ -177,6 +179,21 @@ fn nothing_survives_without_a_sandbox() {
     nothing_survives(
         "nothing_survives_without_a_sandbox",
         Sandbox::danger_full_access(),
+        false,
         "(env -i setsid sh -c 'sleep 0.5; : MARK > late-MARK' &); sleep 0.5 | cat; echo > late-MARK",
+    );
+}
+
+/// Where more is done before the command is let go, and it controls a terminal that goes with the program.
+// contract: S23
+// promise: 9
+#[test]
+fn nothing_survives_at_a_terminal_behind_a_proxy() {
+    let network = Network::Domains(DomainRules::allowing(["example.com"]));
+    nothing_survives(
+        "nothing_survives_at_a_terminal_behind_a_proxy",
+        Sandbox { network, ..Sandbox::workspace_write() },
+        true,
+        "trap '' HUP; (setsid sh -c 'sleep 0.5; echo MARK > late-MARK' &); sleep 0.5; echo > late-MARK",
     );
 }
