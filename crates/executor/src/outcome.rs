@@ -216,6 +216,9 @@ pub struct Denial {
 
 impl Denial {
     /// One line for the model: what, by which rule, how sure, and what to do.
+    ///
+    /// A name that the command chose can neither begin another line nor speak to a terminal: what is not seen as it
+    /// stands is escaped.
     pub fn line(&self) -> String {
         let what = match &self.operation {
             DeniedOperation::Read(path) => format!("reading {}", path.display()),
@@ -228,6 +231,23 @@ impl Denial {
             (Certainty::Certain, false) => "denied by the sandbox",
             (Certainty::Likely, false) => "probably denied by the sandbox",
         };
-        format!("{how}: {what} (rule {}): {}", self.rule, self.advice)
+        let line = format!("{how}: {what} (rule {}): {}", self.rule, self.advice);
+        line.chars().fold(String::with_capacity(line.len()), |mut shown, character| {
+            if unseen(character) {
+                shown.extend(character.escape_default());
+            } else {
+                shown.push(character);
+            }
+            shown
+        })
     }
+}
+
+/// Characters that break a line, steer a terminal, or change or hide what stands beside them (Unicode: Cc, the line and
+/// paragraph separators, and the formatting characters of direction, joining and tagging).
+fn unseen(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
