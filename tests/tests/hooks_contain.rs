@@ -120,6 +120,30 @@ fn what_a_person_says_yes_to_runs_in_the_sandbox_once() {
 }
 
 #[test]
+fn a_yes_is_none_to_a_script_that_changed_before_it_ran() {
+    // contract: P9
+    let project = Project::new();
+    project.write_beside(
+        "config/cmdgate/policy.toml",
+        "[[rule]]\nact = \"exec\"\neffect = \"ask\"\npattern = \"bash **\"\n",
+    );
+    let agent = Agent::ALL.into_iter().find(|agent| agent.asks_about_rewrites()).unwrap();
+    project.write("job.sh", "echo one\n");
+    let line = |project: &Project| {
+        let (taken, ran) = ask(project, agent, "bash job.sh");
+        assert_eq!(taken, Taken::AskRewrite, "{ran:?}");
+        rewritten(agent, &ran)
+    };
+    let (before, unchanged) = (line(&project), line(&project));
+    let ran = run(&project, &unchanged);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "one\n"), "{ran:?}");
+    project.write("job.sh", "touch made\n");
+    let ran = run(&project, &before);
+    assert!(ran.code == 126 && ran.stderr.contains("other contents of its files"), "{ran:?}");
+    assert!(!project.root().join("made").exists());
+}
+
+#[test]
 fn an_agent_that_cannot_ask_about_it_refuses_with_a_code_and_then_contains_it() {
     let project = Project::new();
     project.write_beside("config/cmdgate/policy.toml", ASK_ABOUT_TOUCH);
