@@ -480,7 +480,9 @@ fn always_writes_exactly_the_rule_that_was_shown() {
     assert_eq!(rules["rules"][0]["pattern"], "touch kept");
     assert_eq!(rules["rules"][0]["project"], project.root().to_str().unwrap());
     assert_eq!(project.run(&WRITE, "touch kept").code, 0, "the rule counts from now on");
-    assert_eq!(project.run(&WRITE, "touch kept2").code, 126, "and for nothing else");
+    for other in ["touch kept2", "touch kept more", "'touch kept'"] {
+        assert_eq!(project.run(&WRITE, other).code, 126, "and for nothing else: {other}");
+    }
     assert_eq!(project.harness(["policy", "lint"]).code, 0);
     assert_eq!(project.harness(["rules", "remove", "1"]).code, 0);
     assert_eq!(project.run(&WRITE, "touch kept").code, 126);

@@ -61,7 +61,12 @@ impl Advice {
 /// A rule as it stands in a policy file.
 fn text_of(rule: &Rule) -> String {
     let pattern = toml_edit::Value::from(rule.pattern.as_str());
-    let whole = if rule.whole { ", whole = true" } else { "" };
+    let whole = match (rule.whole, rule.words) {
+        (true, true) => ", whole = true, words = true",
+        (true, false) => ", whole = true",
+        (false, true) => ", words = true",
+        (false, false) => "",
+    };
     format!(
         "`[[rule]]` with act = \"exec\", effect = \"allow\", pattern = {}{whole}",
         pattern.to_string().trim()

@@ -131,9 +131,17 @@ pub fn propose(decision: &Decision, policy: &Policy) -> Result<Rule, RememberErr
         Some(word) if has_subcommands => {
             Rule::new(Act::Exec, Effect::Allow, &format!("{} {} **", escape(program), escape(word)))
         }
-        Some(_) | None => Rule::new(Act::Exec, Effect::Allow, &escape(&argv.join(" "))).map(Rule::whole),
+        Some(_) | None => {
+            // Side by side they would read like other words: `rm 'a b'` like `rm a b`.
+            if argv.iter().any(|word| word.is_empty() || word.contains(' ')) {
+                return Err(refused(
+                    "a rule cannot tell a word with a space in it, or an empty one, from other words",
+                ));
+            }
+            Rule::new(Act::Exec, Effect::Allow, &escape(&argv.join(" "))).map(Rule::whole)
+        }
     };
-    let rule = rule.map_err(|error| refused(&error.to_string()))?;
+    let rule = rule.map_err(|error| refused(&error.to_string()))?.words();
     check(&rule, policy)?;
     Ok(rule)
 }
@@ -312,6 +320,8 @@ impl RememberedFile {
                 table.get("pattern").and_then(Item::as_str) == Some(pattern)
                     && table.get("act").and_then(Item::as_str) == Some(rule.act.as_str())
                     && table.get("expires").is_none()
+                    && table.get("words").and_then(Item::as_bool).unwrap_or(false) == rule.words
+                    && table.get("whole").and_then(Item::as_bool).unwrap_or(false) == rule.whole
             };
             if !rules.iter().any(same) {
                 rules.push(table_of(rule));
@@ -408,6 +418,9 @@ fn table_of(rule: &Rule) -> Table {
     if rule.whole {
         table.insert("whole", value(true));
     }
+    if rule.words {
+        table.insert("words", value(true));
+    }
     let created = Timestamp::from(SystemTime::now());
     let reason = rule.reason.as_deref().unwrap_or("approved by a person");
     table.insert("reason", value(format!("{reason} ({created})")));
@@ -441,6 +454,18 @@ mod tests {
         assert_eq!((rule.pattern.as_str(), rule.whole), ("npm test **", false));
         let rule = proposal("touch new.txt").unwrap();
         assert!(rule.whole && rule.matches("touch new.txt") && !rule.matches("touch other.txt"));
+        // What reads the same side by side is another command.
+        for other in ["rm 'a b'", "touch 'a b' c", "touch ''"] {
+            assert!(proposal(other).unwrap_err().to_string().contains("cannot tell a word"), "{other}");
+        }
+        let policy = Policy::default().rule(proposal("touch a b").unwrap());
+        assert_eq!(policy.check_exec(&["touch", "a", "b"]).effect, Effect::Allow);
+        assert_eq!(policy.check_exec(&["touch", "a b"]).effect, Effect::Ask);
+        let rule = proposal("npm test -- 'a b'").unwrap();
+        assert_eq!(
+            Policy::default().rule(rule).check_exec(&["npm", "test", "--", "a b"]).effect,
+            Effect::Allow
+        );
         let rule = proposal("touch 'a*b'").unwrap();
         assert!(rule.matches("touch a*b") && !rule.matches("touch axb"));
     }

@@ -152,6 +152,8 @@ pub struct WireRemembered<'a> {
     pub pattern: &'a str,
     /// Whether only the whole command counts.
     pub whole: bool,
+    /// Whether the spaces of its pattern stand between words.
+    pub words: bool,
     /// Why it is there.
     pub reason: Option<&'a str>,
     /// When it ends, RFC 3339; null when it does not.
@@ -168,6 +170,7 @@ impl<'a> Rules<'a> {
             effect: found.rule.effect.as_str(),
             pattern: found.rule.pattern.as_str(),
             whole: found.rule.whole,
+            words: found.rule.words,
             reason: found.rule.reason.as_deref(),
             expires: found.rule.expires.map(|expires| expires.to_string()),
         });
