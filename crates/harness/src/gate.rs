@@ -281,7 +281,6 @@ impl Gate {
             std::iter::once(real.as_path()).chain(read_roots.iter().map(PathBuf::as_path)),
         );
         let named_root = (root.is_absolute() && root != real).then(|| root.to_path_buf());
-        policy.compile();
         Ok(Self { root: real, named_root, policy, settings, read_roots, readable, previews: false })
     }
 

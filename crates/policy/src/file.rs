@@ -2,6 +2,7 @@
 
 use crate::act::{Act, Defaults, Effect};
 use crate::error::{Location, PolicyError, PolicyErrorKind, PolicyErrors};
+use crate::index::Alone;
 use crate::instant::Moment;
 use crate::layer::Layer;
 use crate::pattern::Pattern;
@@ -312,15 +313,6 @@ impl PolicyFile {
     /// A key or value that policies do not have ends the reading; of patterns, times and examples that are
     /// wrong, all are reported at once.
     pub fn parse(source_name: &str, text: &str) -> Result<Self, PolicyErrors> {
-        Self::read(source_name, text, true)
-    }
-
-    /// Reads a file whose examples were tried when the crate was tested.
-    pub(crate) fn parse_built_in(source_name: &str, text: &str) -> Result<Self, PolicyErrors> {
-        Self::read(source_name, text, false)
-    }
-
-    fn read(source_name: &str, text: &str, try_examples: bool) -> Result<Self, PolicyErrors> {
         if text.len() > MAX_FILE_BYTES {
             let kind = PolicyErrorKind::TooLarge { bytes: text.len(), limit: MAX_FILE_BYTES };
             return Err(PolicyError::known(kind, Some(source_name), None).into());
@@ -333,13 +325,22 @@ impl PolicyFile {
                 None => PolicyError::known(kind, Some(source_name), None),
             }
         })?;
-        let mut reader =
-            Reader { source_name, text, lines: LineIndex::new(text), try_examples, errors: Vec::new() };
+        let mut reader = Reader { source_name, text, lines: LineIndex::new(text), errors: Vec::new() };
         let (own, more) = reader.file(raw);
         match PolicyErrors::from_list(reader.errors) {
             Some(errors) => Err(errors),
             None => Ok(Self { source_name: source_name.to_owned(), own, more }),
         }
+    }
+
+    /// A file that was read when the crate was tested.
+    pub(crate) fn of_parts(source_name: &str, own: Layer, more: Vec<Layer>) -> Self {
+        Self { source_name: source_name.to_owned(), own, more }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn parts(&self) -> (&str, &Layer, &[Layer]) {
+        (&self.source_name, &self.own, &self.more)
     }
 
     /// What the file was called.
@@ -415,6 +416,10 @@ fn is_hollow(layer: &Layer) -> bool {
 }
 
 fn examples(layer: &str, rule: &Rule) -> Vec<ExampleResult> {
+    if rule.matches.is_empty() && rule.not_matches.is_empty() {
+        return Vec::new();
+    }
+    let alone = Alone::new(rule);
     let wanted = rule.matches.iter().map(|example| (example, true));
     let unwanted = rule.not_matches.iter().map(|example| (example, false));
     wanted
@@ -425,7 +430,7 @@ fn examples(layer: &str, rule: &Rule) -> Vec<ExampleResult> {
             act: rule.act,
             example: example.clone(),
             expected,
-            matched: rule.matches(example),
+            matched: alone.matches(example),
             location: rule.location.clone(),
         })
         .collect()
@@ -456,7 +461,6 @@ struct Reader<'a> {
     source_name: &'a str,
     text: &'a str,
     lines: LineIndex,
-    try_examples: bool,
     errors: Vec<PolicyError>,
 }
 
@@ -546,7 +550,7 @@ impl Reader<'_> {
             location: Some(place),
             ..Rule::with_pattern(raw.act, raw.effect, pattern)
         };
-        if self.try_examples && self.errors.len() == faults_before {
+        if self.errors.len() == faults_before {
             for (result, span) in examples("", &rule).into_iter().zip(example_spans) {
                 let (pattern, example) = (result.pattern.clone(), result.example.clone());
                 match (result.expected, result.matched) {

@@ -71,7 +71,9 @@ impl Parser<'_> {
 
     /// Reads up to the end, or, inside braces, up to the `,` or `}` that ends this alternative.
     fn sequence(&mut self, in_braces: bool) -> Result<Vec<Vec<Token>>, PatternError> {
-        let mut lists = vec![Vec::new()];
+        // Of a whole pattern, not of each of its alternatives: those can be many.
+        let most = if in_braces { 0 } else { self.text.len() };
+        let mut lists = vec![Vec::with_capacity(most)];
         while let Some(character) = self.peek() {
             if in_braces && matches!(character, ',' | '}') {
                 break;
@@ -95,6 +97,10 @@ impl Parser<'_> {
                 }
                 other => Token::Char(other),
             };
+            if let [list] = lists.as_mut_slice() {
+                list.push(token);
+                continue;
+            }
             for list in &mut lists {
                 list.push(token.clone());
             }
@@ -200,6 +206,9 @@ pub(crate) fn fold_tokens(tokens: &[Token]) -> Vec<Token> {
     let mut folded = Vec::with_capacity(tokens.len());
     for token in tokens {
         match token {
+            Token::Char(character) if character.is_ascii() => {
+                folded.push(Token::Char(character.to_ascii_lowercase()));
+            }
             Token::Char(character) => folded.extend(fold_char(*character).map(Token::Char)),
             Token::Class(class) => folded.push(Token::Class(Class { fold: true, ..class.clone() })),
             Token::AnyChar | Token::Star | Token::StarStar => folded.push(token.clone()),

@@ -15,20 +15,29 @@ use crate::ruling::MatchedOn;
 use crate::target::{Form, Forms, Spaces};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
 
-/// From how many stretches on it pays to build an automaton: below, trying every pattern is as fast, and a
-/// process that checks one command does not wait for it.
-const WORTH_AN_AUTOMATON: usize = 16;
+/// From how many stretches on it pays to build an automaton: below, trying every pattern takes a few microseconds, and
+/// a process that checks one command does not wait for it.
+const WORTH_AN_AUTOMATON: usize = 64;
 
 /// The longest stretch the automaton looks for, in bytes: longer ones cost memory and tell little more.
 const MAX_STRETCH: usize = 32;
 
-/// The rules of a stack of layers, compiled.
-#[derive(Debug)]
+/// The rules of a stack of layers, those of each act compiled when that act is first asked about: most commands ask about
+/// one or two.
+#[derive(Debug, Default)]
 pub(crate) struct Index {
-    acts: [ActIndex; 4],
+    acts: [OnceLock<ActIndex>; 4],
     /// The folded names of programs that run inside the sandbox or not at all.
-    only_in_sandbox: HashSet<Box<str>>,
+    only_in_sandbox: OnceLock<HashSet<Box<str>>>,
+}
+
+/// An index with the layers that it is for; they are always the same.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Indexed<'p> {
+    pub(crate) index: &'p Index,
+    pub(crate) layers: &'p [Layer],
 }
 
 #[derive(Debug, Default)]
@@ -79,40 +88,44 @@ pub(crate) struct Hits {
     pub(crate) tightening_ask: Option<Hit>,
 }
 
-impl Index {
-    pub(crate) fn new(layers: &[Layer]) -> Self {
-        let programs = layers.iter().flat_map(|layer| &layer.programs);
-        Self {
-            acts: Act::ALL.map(|act| ActIndex::new(act, layers)),
-            only_in_sandbox: programs
-                .filter(|program| program.only_in_sandbox)
-                .map(|program| fold(&program.name).into())
-                .collect(),
-        }
-    }
-
+impl<'p> Indexed<'p> {
     /// Whether a program, by any of its spellings, runs inside the sandbox or not at all.
-    pub(crate) fn is_only_in_sandbox(&self, forms: &Forms<'_>) -> bool {
-        forms.all().iter().any(|form| match form.on {
-            MatchedOn::Program | MatchedOn::Basename => self.only_in_sandbox.contains(&*form.scan),
-            // A command without arguments goes by one spelling only.
-            MatchedOn::Command => !form.scan.contains(' ') && self.only_in_sandbox.contains(&*form.scan),
-            MatchedOn::Target | MatchedOn::Host => false,
-        })
+    pub(crate) fn is_only_in_sandbox(self, forms: &Forms<'_>) -> bool {
+        let names = self.index.only_in_sandbox.get_or_init(|| {
+            let programs = self.layers.iter().flat_map(|layer| &layer.programs);
+            let confined = programs.filter(|program| program.only_in_sandbox);
+            confined.map(|program| fold(&program.name).into()).collect()
+        });
+        // Most policies have none.
+        !names.is_empty()
+            && forms.all().iter().any(|form| match form.on {
+                MatchedOn::Program | MatchedOn::Basename => names.contains(&*form.scan),
+                // A command without arguments goes by one spelling only.
+                MatchedOn::Command => !form.scan.contains(' ') && names.contains(&*form.scan),
+                MatchedOn::Target | MatchedOn::Host => false,
+            })
     }
 
-    fn act(&self, act: Act) -> &ActIndex {
-        let [read, write, exec, net] = &self.acts;
-        match act {
+    fn act(self, act: Act) -> &'p ActIndex {
+        let [read, write, exec, net] = &self.index.acts;
+        let cell = match act {
             Act::Read => read,
             Act::Write => write,
             Act::Exec => exec,
             Act::Net => net,
+        };
+        cell.get_or_init(|| ActIndex::new(act, self.layers))
+    }
+
+    /// Compiles the rules of every act.
+    pub(crate) fn compile(self) {
+        for act in Act::ALL {
+            self.act(act);
         }
     }
 
     /// The rules to name. Without a time, a rule that ends may only tighten: it may have ended already.
-    pub(crate) fn look_up(&self, act: Act, forms: &Forms<'_>, now: Option<Timestamp>) -> Hits {
+    pub(crate) fn look_up(self, act: Act, forms: &Forms<'_>, now: Option<Timestamp>) -> Hits {
         let index = self.act(act);
         let mut hits = Hits::default();
         for (position, form) in forms.all().iter().enumerate() {
@@ -145,7 +158,7 @@ impl Index {
 
     /// The places of the rules that may match everything that these token lists do: what a covering pattern
     /// says literally, the covered one says literally.
-    pub(crate) fn may_cover(&self, act: Act, lists: &[Vec<Token>]) -> Vec<(usize, usize)> {
+    pub(crate) fn may_cover(self, act: Act, lists: &[Vec<Token>]) -> Vec<(usize, usize)> {
         let index = self.act(act);
         let mut places = Vec::new();
         for tokens in lists {
@@ -176,7 +189,7 @@ impl Index {
     }
 
     /// Every rule that matches, in order, once each.
-    pub(crate) fn all(&self, act: Act, forms: &Forms<'_>, now: Option<Timestamp>) -> Vec<Hit> {
+    pub(crate) fn all(self, act: Act, forms: &Forms<'_>, now: Option<Timestamp>) -> Vec<Hit> {
         let index = self.act(act);
         let mut hits: Vec<Hit> = Vec::new();
         for (position, form) in forms.all().iter().enumerate() {
@@ -196,22 +209,31 @@ impl Index {
     }
 }
 
-/// Whether a rule, alone and unexpired, speaks about a target.
-pub(crate) fn rule_matches(rule: &Rule, target: &str) -> bool {
-    let layer = Layer::default();
-    let unexpired;
-    let rule = if rule.expires.is_some() {
-        unexpired = Rule { expires: None, ..rule.clone() };
-        &unexpired
-    } else {
-        rule
-    };
-    let entries = Entry::new(&layer, rule, (0, 0));
-    let forms = Forms::of(rule.act, target);
-    forms.all().iter().any(|form| {
-        let firmness = entries.iter().find_map(|entry| entry.matches(form, None));
-        firmness.is_some_and(|firm| firm || rule.effect != Effect::Allow)
-    })
+/// A rule, alone and unexpired.
+#[derive(Debug)]
+pub(crate) struct Alone {
+    act: Act,
+    effect: Effect,
+    entries: Vec<Entry>,
+}
+
+impl Alone {
+    pub(crate) fn new(rule: &Rule) -> Self {
+        let layer = Layer::default();
+        let mut entries = Entry::new(&layer, rule, (0, 0));
+        for entry in &mut entries {
+            entry.expires = None;
+        }
+        Self { act: rule.act, effect: rule.effect, entries }
+    }
+
+    /// Whether it speaks about a target.
+    pub(crate) fn matches(&self, target: &str) -> bool {
+        Forms::of(self.act, target).all().iter().any(|form| {
+            let firmness = self.entries.iter().find_map(|entry| entry.matches(form, None));
+            firmness.is_some_and(|firm| firm || self.effect != Effect::Allow)
+        })
+    }
 }
 
 impl Entry {
@@ -295,6 +317,10 @@ impl ActIndex {
     }
 
     fn build(&mut self) {
+        if self.entries.len() < WORTH_AN_AUTOMATON {
+            self.always = (0_u32..).zip(&self.entries).map(|(id, _)| id).collect();
+            return;
+        }
         let mut shared: HashMap<Box<str>, u32> = HashMap::new();
         let mut stretches_of: Vec<(u32, Vec<Box<str>>)> = Vec::new();
         for (id, entry) in (0_u32..).zip(&self.entries) {

@@ -3,7 +3,7 @@
 use crate::act::{Act, Defaults, Effect};
 use crate::error::{PolicyError, PolicyErrorKind, PolicyErrors};
 use crate::glob::Token;
-use crate::index::{Hit, Index};
+use crate::index::{Hit, Index, Indexed};
 use crate::instant::Timestamp;
 use crate::layer::Layer;
 use crate::pattern::Pattern;
@@ -13,7 +13,7 @@ use crate::settings::Settings;
 use crate::target::{Forms, last_component};
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// The name of the layer that rules go to when none was started.
 const UNNAMED_LAYER: &str = "base";
@@ -39,8 +39,8 @@ pub struct Policy {
     layers: Vec<Layer>,
     /// The layer that builder calls add to.
     open: Option<usize>,
-    /// Compiled at the first check, for this policy and for its clones.
-    index: Arc<OnceLock<Index>>,
+    /// Compiled act by act at the first check, for this policy and for its clones.
+    index: Arc<Index>,
 }
 
 /// Generates the twelve builder methods, one for each effect and act.
@@ -333,11 +333,11 @@ impl Policy {
 
     /// Compiles the rules now rather than at the first check.
     pub fn compile(&self) {
-        self.index();
+        self.index().compile();
     }
 
-    fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::new(&self.layers))
+    fn index(&self) -> Indexed<'_> {
+        Indexed { index: &self.index, layers: &self.layers }
     }
 
     fn decide(&self, act: Act, target: &str, forms: &Forms<'_>, now: Option<Timestamp>) -> Ruling {

@@ -116,7 +116,7 @@ impl Rule {
 
     /// Whether this rule, alone and unexpired, speaks about the target.
     pub fn matches(&self, target: &str) -> bool {
-        crate::index::rule_matches(self, target)
+        crate::index::Alone::new(self).matches(target)
     }
 
     /// Whether the rule has ended at that time.

@@ -211,7 +211,7 @@ pub struct Limits {
 
 impl Limits {
     /// Every bound with its name, so that what is done to one is done to all.
-    fn each(&self) -> [(&'static str, Option<NonZeroU64>); 10] {
+    pub(crate) fn each(&self) -> [(&'static str, Option<NonZeroU64>); 10] {
         let Self {
             timeout_ms,
             max_timeout_ms,
