@@ -75,7 +75,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Exit {
 }
 
 fn decide(args: &DecideArgs, command: &str) -> Result<(Session, Request, Decision), Exit> {
-    let session = args.session(None)?;
+    let session = args.deciding(None)?;
     let mut request = Request::shell(command);
     request.workdir = args.workdir(&session);
     let decision = session.gate().decide(&request);

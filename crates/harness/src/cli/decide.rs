@@ -120,14 +120,20 @@ impl DecideArgs {
 
     /// A session for the root.
     pub(crate) fn session(&self, timeout_ms: Option<NonZeroU64>) -> Result<Session, Exit> {
+        let session = self.deciding(timeout_ms)?;
+        match UserDirs::from_environment().state {
+            Some(state) => session
+                .keep_preflight(&state.join("preflight"))
+                .map_err(|error| super::fail(Exit::Failed, error)),
+            None => Ok(session),
+        }
+    }
+
+    /// The same for a command that runs nothing.
+    pub(crate) fn deciding(&self, timeout_ms: Option<NonZeroU64>) -> Result<Session, Exit> {
         let root = self.root()?;
         let loaded = self.load(&root, timeout_ms)?;
-        let session = Session::new(&root, loaded);
-        let session = match UserDirs::from_environment().state {
-            Some(state) => session.and_then(|session| session.keep_preflight(&state.join("preflight"))),
-            None => session,
-        };
-        session.map_err(|error| super::fail(Exit::Failed, error))
+        Session::new(&root, loaded).map_err(|error| super::fail(Exit::Failed, error))
     }
 
     /// The working directory: the one named, or the current one when it lies inside the root.

@@ -7,11 +7,10 @@ use crate::gate::{Decision, Request, Source};
 use crate::hook::code::{Codes, Entry, Recorded, bound_to};
 use crate::hook::{self, Agent, Asked, Asks, Containment, LONGEST_PAYLOAD, Payload, Reply, Verdict};
 use crate::present::printable;
-use crate::session::RecordId;
-use crate::session::Recorder as _;
-use crate::store::{RunRecorder, Store};
+use crate::session::{RecordId, Session};
 use cmdgate_policy::Effect;
 use std::io::{self, Read, Write};
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -146,12 +145,13 @@ fn decided(args: &HookArgs, asked: &Asked) -> Result<Verdict, String> {
         ..DecideArgs::default()
     };
     let session = decide
-        .session(None)
+        .deciding(None)
         .map_err(|_| "the policy cannot be used: `harness check -- true` says why".to_owned())?;
     // The agent runs nothing that depends on git's configuration: it is handed to `harness run`, which asks git, or a person
     // is asked. Half a dozen processes of git are most of the time that this would take.
     let ordinary = hook::is_ordinary_repository(session.gate().root(), std::env::home_dir().as_deref());
-    let session = if ordinary { session.previewing() } else { session };
+    // The process ends with its answer, and the system takes back everything at once. What is recorded is committed by then.
+    let session = ManuallyDrop::new(if ordinary { session.previewing() } else { session });
     let containment = containment(args)?;
     let (verdict, decisions) = hook::decide(session.gate(), agent, asked, Some(&containment));
     let rewritten = matches!(verdict, Verdict::Rewrite { .. } | Verdict::AskRewrite { .. });
@@ -160,9 +160,7 @@ fn decided(args: &HookArgs, asked: &Asked) -> Result<Verdict, String> {
     } else {
         verdict
     };
-    let store =
-        super::run::open_store(args.trace.as_ref()).map_err(|_| "the trace cannot be used".to_owned())?;
-    let (recorder, records) = record(args, &store, &session, asked, &decisions)?;
+    let (recorded_run, records) = record(args, &session, asked, &decisions)?;
     let texts = hook::texts(asked);
     let run = Run {
         containment: &containment,
@@ -174,7 +172,7 @@ fn decided(args: &HookArgs, asked: &Asked) -> Result<Verdict, String> {
     let asks = matches!(verdict, Verdict::Ask { .. } | Verdict::AskRewrite { .. });
     if asks && let Some(permission) = take_permission(&run.asker, &directory_of(asked), &texts) {
         let reason = "allowed once by its code".to_owned();
-        record_permission(&recorder, &records, &decisions, &permission)?;
+        record_permission(args, &session, (recorded_run, &records), &decisions, &permission)?;
         return match verdict {
             Verdict::AskRewrite { commands, .. } => {
                 run.permit()?;
@@ -185,7 +183,6 @@ fn decided(args: &HookArgs, asked: &Asked) -> Result<Verdict, String> {
             }
         };
     }
-    recorder.finish("answered").map_err(|error| error.to_string())?;
     let recorded = Recorded {
         trace: args.trace.as_ref().map(std::path::absolute).transpose().map_err(|error| error.to_string())?,
         steps: records.iter().map(|record| record.0).collect(),
@@ -196,16 +193,24 @@ fn decided(args: &HookArgs, asked: &Asked) -> Result<Verdict, String> {
 /// Writes down that a person has allowed this once, before anything comes of it. The permission is used up by then: one
 /// that cannot be recorded allows nothing.
 fn record_permission(
-    recorder: &RunRecorder<'_>,
-    records: &[RecordId],
+    args: &HookArgs,
+    session: &Session,
+    (run, records): (i64, &[RecordId]),
     decisions: &[(Request, Decision)],
     permission: &Entry,
 ) -> Result<(), String> {
     let reason = format!("allow-once {}", permission.code);
+    let store = super::run::open_store(args.trace.as_ref()).map_err(unusable)?;
+    let recorder = store.reopen_in(run, session).map_err(|error| error.to_string())?;
     for (record, (request, decision)) in records.iter().zip(decisions) {
         recorder.approved_because(*record, request, decision, &reason).map_err(|error| error.to_string())?;
     }
     recorder.finish(&format!("approved by {reason}")).map_err(|error| error.to_string())
+}
+
+/// What the answer says where the trace cannot be opened; standard error says more.
+fn unusable(_: Exit) -> String {
+    "the trace cannot be used".to_owned()
 }
 
 /// What a contained run is told.
@@ -351,23 +356,20 @@ fn containment(args: &HookArgs) -> Result<Containment, String> {
     Ok(Containment { program, options, always: args.contain, permit })
 }
 
-/// Writes every decision down. What cannot be recorded is not answered with allow.
-fn record<'s>(
+/// Writes every decision down; gives the run and its steps. What cannot be recorded is not answered with allow.
+fn record(
     args: &HookArgs,
-    store: &'s Store,
-    session: &crate::session::Session,
+    session: &Session,
     asked: &Asked,
     decisions: &[(Request, Decision)],
-) -> Result<(RunRecorder<'s>, Vec<RecordId>), String> {
-    store.leave_the_log().map_err(|error| error.to_string())?;
-    let recorder = store
-        .begin_in("hook", Some(format!("{} {} {}", args.agent.name(), asked.event, asked.keys)), session)
+) -> Result<(i64, Vec<RecordId>), String> {
+    let goal = format!("{} {} {}", args.agent.name(), asked.event, asked.keys);
+    // Nobody else can write until it is closed again.
+    let store = super::run::open_store_briefly(args.trace.as_ref()).map_err(unusable)?;
+    let (recorder, steps) = store
+        .record_decisions("hook", Some(goal), session, decisions, "answered")
         .map_err(|error| error.to_string())?;
-    let mut records = Vec::with_capacity(decisions.len());
-    for (request, decision) in decisions {
-        records.push(recorder.decided(request, decision).map_err(|error| error.to_string())?);
-    }
-    Ok((recorder, records))
+    Ok((recorder.run(), steps))
 }
 
 pub(crate) fn allow_once(args: &AllowOnceArgs) -> Exit {

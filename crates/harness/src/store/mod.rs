@@ -19,6 +19,7 @@ pub use verify::{Fault, Verified};
 
 use crate::redact::Redactor;
 use crate::session::RecordError;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, types::ValueRef};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -26,18 +27,23 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a writer waits for the others.
 const BUSY: Duration = Duration::from_secs(15);
+/// From how many bytes on the write-ahead log is long. Whoever opens the trace alone reads all of the log, which takes some
+/// two microseconds for each page of four kilobytes; bringing it in waits for the disk, which takes milliseconds. At eight
+/// pages a decision, both cost about the same here.
+const LONG_LOG: u64 = 200 * 4096;
 /// The schema's version in the file, written by this program.
-const VERSION: i64 = 4;
+const VERSION: i64 = 5;
 /// What leads from each version to the next; the first makes the tables of a new file.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("schema.sql"),
     include_str!("schema-2.sql"),
     include_str!("schema-3.sql"),
     include_str!("schema-4.sql"),
+    include_str!("schema-5.sql"),
 ];
 /// Written into the file so that another program's database is not taken for a trace ("cmdg").
 const APPLICATION_ID: i64 = 0x636d_6467;
@@ -130,7 +136,26 @@ impl Store {
     ///
     /// When the file cannot be made, is not a trace, is damaged, or was written by a newer version.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
-        let path = path.into();
+        Self::open_with(path.into(), prepare)
+    }
+
+    /// Opens a trace for a process that writes once and ends: alone where nobody else has it open, which saves the file
+    /// through which several share the write-ahead log. Whoever comes meanwhile waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::open`].
+    pub fn open_briefly(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
+        Self::open_with(path.into(), |connection, path| {
+            take_alone(connection).map_err(|source| sqlite(path, source))?;
+            prepare(connection, path)
+        })
+    }
+
+    fn open_with(
+        path: PathBuf,
+        prepare: impl FnOnce(&mut Connection, &Path) -> Result<(), StoreError>,
+    ) -> Result<Self, StoreError> {
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
             std::fs::create_dir_all(directory)
                 .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?;
@@ -207,11 +232,27 @@ impl Store {
     /// # Errors
     ///
     /// When SQLite refuses.
-    pub(crate) fn leave_the_log(&self) -> Result<(), StoreError> {
+    pub(super) fn leave_the_log(&self) -> Result<(), StoreError> {
         self.connection()
-            .set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
             .map(|_| ())
             .map_err(|source| sqlite(&self.path, source))
+    }
+
+    /// Brings the log in and empties it, when it is long and nobody else is at it. Processes of which each writes once never
+    /// do that by themselves: what was brought in is known to none that comes later, so the log would grow for ever.
+    /// Whatever goes wrong, the rows are safe in the log, and the next one tries again.
+    pub(super) fn shorten_the_log(&self) {
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        if std::fs::metadata(&log).is_ok_and(|log| log.len() >= LONG_LOG) {
+            let mut connection = self.connection();
+            // Nobody is waited for.
+            let _ = connection
+                .busy_timeout(Duration::ZERO)
+                .and_then(|()| connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())))
+                .and_then(|()| connection.busy_handler(Some(wait())));
+        }
     }
 
     /// The same with another list of secrets than those of this process's environment.
@@ -252,12 +293,25 @@ impl Store {
     }
 }
 
+/// Takes the trace for this connection alone, if nobody has it open. SQLite keeps the index of the log in its own memory
+/// then, and everybody else out.
+fn take_alone(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(Duration::ZERO)?;
+    connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    // The first use takes the lock. Whatever it fails for is found again by the usual way, which says what to do.
+    let taken = connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
+    if taken.is_err() {
+        connection.pragma_update(None, "locking_mode", "NORMAL")?;
+    }
+    Ok(())
+}
+
 fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let failed = |source| sqlite(path, source);
-    connection.busy_timeout(BUSY).map_err(failed)?;
+    connection.busy_handler(Some(wait())).map_err(failed)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true).map_err(failed)?;
     connection.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
-    connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
     let pragma = |connection: &Connection, name: &str| {
         connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(failed)
     };
@@ -291,6 +345,20 @@ fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
     transaction.pragma_update(None, "user_version", VERSION).map_err(failed)?;
     transaction.commit().map_err(failed)
+}
+
+/// Waits for another writer, for [`BUSY`] at the longest. SQLite's own way begins with whole milliseconds, and most writers
+/// are done in a fraction of one.
+fn wait() -> impl FnMut(i32) -> bool + Send + 'static {
+    let mut since = Instant::now();
+    move |tries| {
+        if tries == 0 {
+            since = Instant::now();
+        }
+        let waited = since.elapsed();
+        std::thread::sleep((waited / 4).clamp(Duration::from_micros(100), Duration::from_millis(25)));
+        waited < BUSY
+    }
 }
 
 /// Makes the file where there is none, for its owner alone. An existing one is not touched.

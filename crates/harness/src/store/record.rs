@@ -43,6 +43,47 @@ pub struct RunRecorder<'s> {
     retained: Option<Result<Pruned, StoreError>>,
 }
 
+impl RunInfo {
+    fn of(kind: &'static str, goal: Option<String>, session: &Session) -> Self {
+        let gate = session.gate();
+        Self {
+            kind,
+            goal,
+            root: gate.root().to_string_lossy().into_owned(),
+            sandbox: gate.mode().as_str(),
+            approval: gate.approval().as_str(),
+        }
+    }
+}
+
+/// Writes the row of a run, which has ended already when an outcome is given.
+fn insert_run(
+    transaction: &Transaction<'_>,
+    info: &RunInfo,
+    redactor: &Redactor,
+    outcome: Option<&str>,
+) -> rusqlite::Result<i64> {
+    let at = now();
+    transaction
+        .prepare_cached(
+            "INSERT INTO runs (started_at, ended_at, kind, goal, root, sandbox, approval, outcome)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        )?
+        .execute(params![
+            at,
+            outcome.map(|_| &at),
+            info.kind,
+            info.goal.as_deref().map(|goal| redactor.text(goal)),
+            info.root,
+            info.sandbox,
+            info.approval,
+            outcome,
+        ])?;
+    let run = transaction.last_insert_rowid();
+    link(transaction, "runs", run)?;
+    Ok(run)
+}
+
 impl Store {
     /// Begins a run.
     ///
@@ -65,20 +106,43 @@ impl Store {
         goal: Option<String>,
         session: &Session,
     ) -> Result<RunRecorder<'_>, StoreError> {
-        let gate = session.gate();
         let redactor = self.redactor_of(session)?;
         // A hook answers at once; whatever takes its time is left to the others.
-        let retained = if kind == "hook" { None } else { self.retain(&gate.settings().trace).transpose() };
-        let info = RunInfo {
-            kind,
-            goal,
-            root: gate.root().to_string_lossy().into_owned(),
-            sandbox: gate.mode().as_str(),
-            approval: gate.approval().as_str(),
-        };
-        let recorder = self.begin_with(&info, redactor)?;
+        let trace = &session.gate().settings().trace;
+        let retained = if kind == "hook" { None } else { self.retain(trace).transpose() };
+        let recorder = self.begin_with(&RunInfo::of(kind, goal, session), redactor)?;
         self.remember_redactor(&recorder);
         Ok(RunRecorder { retained, ..recorder })
+    }
+
+    /// Writes down a run that decides and nothing more, with its outcome, at once: whoever waits for the answer waits for
+    /// one commit. The trace is not pruned first; that is left to those who have time.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written, and then nothing of it is; or when a pattern of the settings cannot be used.
+    pub fn record_decisions(
+        &self,
+        kind: &'static str,
+        goal: Option<String>,
+        session: &Session,
+        decisions: &[(Request, Decision)],
+        outcome: &str,
+    ) -> Result<(RunRecorder<'_>, Vec<RecordId>), StoreError> {
+        let redactor = self.redactor_of(session)?;
+        let info = RunInfo::of(kind, goal, session);
+        self.leave_the_log()?;
+        let recorded = self.write(|transaction| {
+            let run = insert_run(transaction, &info, &redactor, Some(outcome))?;
+            let recorder = RunRecorder { store: self, run, redactor, questions: None, retained: None };
+            let steps = decisions.iter().map(|(request, decision)| {
+                recorder.insert_step(transaction, request, decision).map(RecordId)
+            });
+            let steps = steps.collect::<rusqlite::Result<_>>()?;
+            Ok((recorder, steps))
+        })?;
+        self.shorten_the_log();
+        Ok(recorded)
     }
 
     fn redactor_of(&self, session: &Session) -> Result<Redactor, StoreError> {
@@ -86,23 +150,7 @@ impl Store {
     }
 
     fn begin_with(&self, info: &RunInfo, redactor: Redactor) -> Result<RunRecorder<'_>, StoreError> {
-        let run = self.write(|transaction| {
-            transaction
-                .prepare_cached(
-                    "INSERT INTO runs (started_at, kind, goal, root, sandbox, approval) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                )?
-                .execute(params![
-                    now(),
-                    info.kind,
-                    info.goal.as_deref().map(|goal| redactor.text(goal)),
-                    info.root,
-                    info.sandbox,
-                    info.approval,
-                ])?;
-            let run = transaction.last_insert_rowid();
-            link(transaction, "runs", run)?;
-            Ok(run)
-        })?;
+        let run = self.write(|transaction| insert_run(transaction, info, &redactor, None))?;
         Ok(RunRecorder { store: self, run, redactor, questions: None, retained: None })
     }
 
@@ -233,6 +281,46 @@ impl RunRecorder<'_> {
         })
     }
 
+    /// Writes a step with its decision.
+    fn insert_step(
+        &self,
+        transaction: &Transaction<'_>,
+        request: &Request,
+        decision: &Decision,
+    ) -> rusqlite::Result<i64> {
+        transaction
+            .prepare_cached(
+                "INSERT INTO steps (run_id, step, at, tool, tool_call, effect, source, code, verdict)
+                 VALUES (:run, (SELECT coalesce(max(step), 0) + 1 FROM steps WHERE run_id = :run),
+                         :at, :tool, :call, :effect, :source, :code, :verdict)",
+            )?
+            .execute(named_params! {
+                ":run": self.run,
+                ":at": now(),
+                ":tool": tool_of(&request.action),
+                ":call": self.redactor.value(call_of(request)).to_string(),
+                ":effect": decision.effect.as_str(),
+                ":source": decision.source.as_str(),
+                ":code": decision.code.map(DecisionCode::as_str),
+                ":verdict": decision.verdict.map(Verdict::as_str),
+            })?;
+        let step = transaction.last_insert_rowid();
+        link(transaction, "steps", step)?;
+        self.policy_event(
+            transaction,
+            step,
+            request,
+            decision,
+            &Event {
+                kind: "decision",
+                effect: decision.effect.as_str(),
+                source: decision.source.as_str(),
+                reason: &decision.reason,
+            },
+        )?;
+        Ok(step)
+    }
+
     fn sandbox_event(
         &self,
         transaction: &Transaction<'_>,
@@ -287,39 +375,7 @@ impl RunRecorder<'_> {
 
 impl Recorder for RunRecorder<'_> {
     fn decided(&self, request: &Request, decision: &Decision) -> Result<RecordId, RecordError> {
-        let step = self.store.write(|transaction| {
-            transaction
-                .prepare_cached(
-                    "INSERT INTO steps (run_id, step, at, tool, tool_call, effect, source, code, verdict)
-                     VALUES (:run, (SELECT coalesce(max(step), 0) + 1 FROM steps WHERE run_id = :run),
-                             :at, :tool, :call, :effect, :source, :code, :verdict)",
-                )?
-                .execute(named_params! {
-                    ":run": self.run,
-                    ":at": now(),
-                    ":tool": tool_of(&request.action),
-                    ":call": self.redactor.value(call_of(request)).to_string(),
-                    ":effect": decision.effect.as_str(),
-                    ":source": decision.source.as_str(),
-                    ":code": decision.code.map(DecisionCode::as_str),
-                    ":verdict": decision.verdict.map(Verdict::as_str),
-                })?;
-            let step = transaction.last_insert_rowid();
-            link(transaction, "steps", step)?;
-            self.policy_event(
-                transaction,
-                step,
-                request,
-                decision,
-                &Event {
-                    kind: "decision",
-                    effect: decision.effect.as_str(),
-                    source: decision.source.as_str(),
-                    reason: &decision.reason,
-                },
-            )?;
-            Ok(step)
-        })?;
+        let step = self.store.write(|transaction| self.insert_step(transaction, request, decision))?;
         Ok(RecordId(step))
     }
 

@@ -22,6 +22,12 @@ fn decide(command: &str) -> (Request, Decision) {
     (request, decision)
 }
 
+fn plain_session(root: &Path) -> Session {
+    let policy = Policy::default();
+    let settings = policy.settings();
+    Session::new(root, crate::config::Loaded { policy, settings, origins: Vec::new() }).unwrap()
+}
+
 fn record(store: &Store, commands: &[&str]) -> i64 {
     let run = store.begin(&INFO).unwrap();
     for command in commands {
@@ -315,6 +321,87 @@ fn patterns_of_the_settings_are_taken_out_of_everything() {
     let store = Store::open(&path).unwrap();
     let error = store.begin_in("command", None, &session).unwrap_err().to_string();
     assert!(error.contains("trace.redact"), "{error}");
+}
+
+#[test]
+fn decisions_that_are_recorded_at_once_are_there_whole_or_not_at_all() {
+    // contract: P12
+    let dir = tempfile::tempdir().unwrap();
+    let session = plain_session(dir.path());
+    let store = Store::open(dir.path().join("trace.db")).unwrap();
+    let decisions = [decide("ls"), decide("rm x")];
+    let (run, steps) = store.record_decisions("hook", None, &session, &decisions, "answered").unwrap();
+    assert_eq!(store.outcome(run.run()).unwrap().as_deref(), Some("answered"));
+    let listed = store.steps(&Filter { run: Some(run.run()), ..Filter::default() }).unwrap();
+    assert_eq!(listed.iter().map(|step| step.id).collect::<Vec<_>>(), [steps[0].0, steps[1].0]);
+    assert_eq!((listed[0].command.as_str(), listed[1].status), ("ls", "denied"));
+    // Each row has one link: a run, and two of each decision.
+    assert_eq!((store.verify().unwrap().links, faults(&store).len()), (5, 0));
+
+    let refuse = "CREATE TEMP TRIGGER full BEFORE INSERT ON policy_events WHEN new.step_id > 3
+                  BEGIN SELECT raise(ABORT, 'the disk is full'); END";
+    store.connection().execute_batch(refuse).unwrap();
+    assert!(store.record_decisions("hook", None, &session, &decisions, "answered").is_err());
+    assert_eq!((store.steps(&Filter::default()).unwrap().len(), store.verify().unwrap().links), (2, 5));
+}
+
+#[test]
+fn a_log_that_is_left_does_not_grow_for_ever() {
+    let dir = tempfile::tempdir().unwrap();
+    let session = plain_session(dir.path());
+    let path = dir.path().join("trace.db");
+    let (mut longest, mut emptied) = (0, 0);
+    for _ in 0..60 {
+        // Each as a process of its own has it.
+        let store = Store::open(&path).unwrap();
+        store.record_decisions("hook", None, &session, &[decide("ls")], "answered").unwrap();
+        drop(store);
+        let log = fs::metadata(dir.path().join("trace.db-wal")).unwrap().len();
+        longest = longest.max(log);
+        emptied += u32::from(log == 0);
+    }
+    assert!((LONG_LOG / 2..LONG_LOG + 100_000).contains(&longest), "{longest}");
+    assert!((1..=10).contains(&emptied), "{emptied}");
+    let store = Store::open(&path).unwrap();
+    assert_eq!((store.steps(&Filter::default()).unwrap().len(), faults(&store).len()), (60, 0));
+}
+
+#[test]
+fn whoever_writes_briefly_is_alone_or_shares() {
+    // contract: P12
+    let dir = tempfile::tempdir().unwrap();
+    let session = plain_session(dir.path());
+    let path = dir.path().join("trace.db");
+    let note = |store: &Store, command: &str| {
+        store.record_decisions("hook", None, &session, &[decide(command)], "answered").unwrap();
+    };
+    let commands = |store: &Store| {
+        store.steps(&Filter::default()).unwrap().into_iter().map(|step| step.command).collect::<Vec<_>>()
+    };
+    // Also where there is no trace yet.
+    note(&Store::open_briefly(&path).unwrap(), "ls 1");
+    let shared = dir.path().join("trace.db-shm");
+    let _ = fs::remove_file(&shared);
+    note(&Store::open_briefly(&path).unwrap(), "ls 2");
+    assert!(!shared.exists(), "nobody else had it open");
+    // One that is open all the time goes on, and sees what others write.
+    let long = Store::open(&path).unwrap();
+    assert_eq!(commands(&long), ["ls 1", "ls 2"]);
+    note(&Store::open_briefly(&path).unwrap(), "ls 3");
+    assert!(shared.exists());
+    record(&long, &["ls 4"]);
+    assert_eq!(commands(&long), ["ls 1", "ls 2", "ls 3", "ls 4"]);
+    drop(long);
+    // Others wait for one that is alone.
+    let alone = Store::open_briefly(&path).unwrap();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| commands(&Store::open(&path).unwrap()));
+        std::thread::sleep(Duration::from_millis(30));
+        note(&alone, "ls 5");
+        drop(alone);
+        assert_eq!(waits.join().unwrap().len(), 5);
+    });
+    assert_eq!(faults(&Store::open(&path).unwrap()), <[&str; 0]>::default());
 }
 
 #[test]

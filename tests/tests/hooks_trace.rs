@@ -1,0 +1,142 @@
+//! What hooks write down, and what they do when they cannot: a decision that is not recorded allows nothing.
+#![cfg(target_os = "linux")]
+
+use cmdgate_tests::{Project, Ran, harness_binary};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+
+/// What Claude Code sends before it runs a command.
+fn payload(project: &Project, command: &str) -> String {
+    json!({
+        "session_id": "s",
+        "cwd": project.root(),
+        "permission_mode": "default",
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Bash",
+        "tool_input": { "command": command },
+        "tool_use_id": "toolu_1",
+    })
+    .to_string()
+}
+
+/// Starts `harness hook claude-code` at the end of these words, and gives it the payload.
+fn start(project: &Project, before: &[&str], command: &str) -> Child {
+    let harness = harness_binary().to_str().unwrap();
+    let words = [before, &[harness, "hook", "claude-code"]].concat();
+    let mut child = Command::new(words[0]);
+    child.args(&words[1..]).current_dir(project.root());
+    for (name, value) in project.command([""; 0]).get_envs() {
+        match value {
+            Some(value) => child.env(name, value),
+            None => child.env_remove(name),
+        };
+    }
+    let mut child = child
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env_remove("LD_LIBRARY_PATH")
+        .env_remove("RUSTUP_TOOLCHAIN")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(payload(project, command).as_bytes()).unwrap();
+    child
+}
+
+fn answered(child: Child) -> (String, Ran) {
+    let ran: Ran = child.wait_with_output().unwrap().into();
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap_or(Value::Null);
+    let decision = answer["hookSpecificOutput"]["permissionDecision"].as_str().unwrap_or_default();
+    (decision.to_owned(), ran)
+}
+
+fn recorded(project: &Project) -> Vec<String> {
+    let log = project.harness(["log", "--json"]).json();
+    let steps = log["steps"].as_array().unwrap().iter();
+    steps.map(|step| step["command"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn ten_hooks_at_once_lose_nothing() {
+    // contract: P12
+    let project = Project::new();
+    // Also when there is no trace yet.
+    for round in 0..3 {
+        let children: Vec<_> =
+            (0..10).map(|n| start(&project, &[], &format!("cat a.txt {round}-{n}"))).collect();
+        for child in children {
+            let (decision, ran) = answered(child);
+            assert_eq!((decision.as_str(), ran.stderr.as_str()), ("allow", ""), "{ran:?}");
+        }
+    }
+    let mut commands = recorded(&project);
+    commands.sort();
+    let expected: Vec<String> =
+        (0..3).flat_map(|round| (0..10).map(move |n| format!("cat a.txt {round}-{n}"))).collect();
+    assert_eq!(commands, expected);
+    assert_eq!(project.harness(["log", "verify"]).code, 0);
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_allows_nothing() {
+    // contract: P12
+    let project = Project::new();
+    assert_eq!(answered(start(&project, &[], "cat a.txt")).0, "allow");
+    let state = project.scratch().join("state");
+    let state = state.to_str().unwrap();
+    // Also for root, whom permissions do not stop.
+    let behind = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", state, state];
+    let (decision, ran) = answered(start(&project, &behind, "cat README.md"));
+    assert_eq!(decision, "ask", "{ran:?}");
+    assert!(
+        ran.stderr.contains("must be writable") && ran.stdout.contains("the trace cannot be used"),
+        "{ran:?}"
+    );
+    assert_eq!(recorded(&project), ["cat a.txt"]);
+}
+
+#[test]
+fn a_full_disk_allows_nothing_unrecorded() {
+    // contract: P12
+    let project = Project::new();
+    let (mut allowed, mut asked) = (0, 0);
+    assert_eq!(answered(start(&project, &[], "cat a.txt")).0, "allow");
+    for kilobytes in (0..100).step_by(4).chain([4096]) {
+        let command = format!("cat a.txt {kilobytes}");
+        // What the disk cannot take fails instead of ending the process.
+        let script = format!("trap '' XFSZ; ulimit -f {kilobytes}; exec \"$@\"");
+        let (decision, ran) = answered(start(&project, &["bash", "-c", &script, "bash"], &command));
+        let is_recorded = recorded(&project).contains(&command);
+        match decision.as_str() {
+            "allow" => {
+                assert!(is_recorded, "{kilobytes}: {ran:?}");
+                allowed += 1;
+            }
+            "ask" => {
+                assert!(!is_recorded && ran.stderr.contains("trace"), "{kilobytes}: {ran:?}");
+                asked += 1;
+            }
+            _ => panic!("{kilobytes}: {ran:?}"),
+        }
+    }
+    assert!(allowed > 0 && asked > 0, "{allowed} allowed, {asked} asked");
+    assert_eq!(project.harness(["log", "verify"]).code, 0);
+}
+
+#[test]
+fn an_answer_waits_for_no_disk_and_no_other_program() {
+    let project = Project::new();
+    assert_eq!(answered(start(&project, &[], "cat a.txt")).0, "allow");
+    let seen = project.scratch().join("calls");
+    let watched =
+        ["strace", "-f", "-qq", "-o", seen.to_str().unwrap(), "-e", "trace=/^(execve|f.*sync|pwrite64)"];
+    let (decision, ran) = answered(start(&project, &watched, "git log --oneline | head -5"));
+    assert_eq!(decision, "allow", "{ran:?}");
+    let calls = std::fs::read_to_string(&seen).unwrap();
+    let count = |name: &str| calls.lines().filter(|line| line.contains(name)).count();
+    assert_eq!((count("execve("), count("sync(")), (1, 0), "{calls}");
+    // One commit: two writes for each page of the log, and what is made anew beside it.
+    assert!((10..=40).contains(&count("pwrite64(")), "{calls}");
+}
