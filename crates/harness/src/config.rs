@@ -152,17 +152,17 @@ pub enum ConfigError {
 ///
 /// Any file that is there and is not a readable, valid policy.
 pub fn load(root: &Path, dirs: &UserDirs, overrides: &Overrides) -> Result<Loaded, ConfigError> {
+    let real = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
     let mut stack = Stack::default();
     stack.add("operator", Path::new(OPERATOR_FILE), |_| Ok(false))?;
     if let Some(config) = &dirs.config {
         stack.add("user", &config.join("policy.toml"), |_| Ok(false))?;
         stack.add("remembered", &config.join(remember::FILE), |_| Ok(false))?;
         // Of the rules remembered for single projects, only this one's count.
-        let real = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
         stack.layers.retain(|layer| remember::counts_in(&layer.name, &real));
     }
     // Trusted is the file in its real place, whichever way the project was reached.
-    let project_file = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf()).join(PROJECT_FILE);
+    let project_file = real.join(PROJECT_FILE);
     stack.add("project", &project_file, |text| {
         let store = TrustStore::open(dirs.state.as_deref())?;
         Ok(!store.is_trusted(&project_file, text.as_bytes()))

@@ -27,6 +27,7 @@ use crate::exit::Exit;
 use crate::words;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Judge, decide, confine and record the commands of a coding agent.
@@ -65,16 +66,39 @@ enum Command {
     Man(completions::ManArgs),
 }
 
+/// What the subcommands that agents call all day are given, without making the parsers of all the others, which takes
+/// longer than these do. Nothing when it is another subcommand or there is anything to be said to a person: the whole
+/// parser says it then.
+fn parse_alone(words: &[OsString]) -> Option<Command> {
+    fn args<T: clap::Args>(words: &[OsString]) -> Option<T> {
+        let parser = T::augment_args(clap::Command::new("harness"));
+        T::from_arg_matches(&parser.try_get_matches_from(words).ok()?).ok()
+    }
+    // The subcommand's name stands where a program's own would.
+    let words = words.get(1..)?;
+    match words.first()?.to_str()? {
+        "classify" => args(words).map(Command::Classify),
+        "check" => args(words).map(Command::Check),
+        "run" => args(words).map(Command::Run),
+        "exec" => args(words).map(Command::Exec),
+        "hook" => args(words).map(Command::Hook),
+        _ => None,
+    }
+}
+
 /// Runs the program with the process's own arguments.
 pub fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
     // Only help needs the examples of subcommands of subcommands, and only it is worth the time.
-    let help = std::env::args_os().any(|word| word == "--help" || word == "-h" || word == "help");
-    let cli = if help {
+    let help = words.iter().any(|word| word == "--help" || word == "-h" || word == "help");
+    let alone = if help { None } else { parse_alone(&words) };
+    let cli = if let Some(command) = alone {
+        Cli { command }
+    } else if help {
         Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit())
     } else {
         Cli::try_parse().unwrap_or_else(|error| {
-            let words: Vec<String> =
-                std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+            let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
             if let Some(advice) = unquoted(&words, &error) {
                 fail(Exit::Usage, advice);
                 std::process::exit(i32::from(Exit::Usage.code()));
@@ -193,7 +217,7 @@ mod tests {
 
     #[test]
     fn every_subcommand_has_examples_and_they_are_command_lines() {
-        let mut wrong = Vec::new();
+        let (mut wrong, mut alone_too) = (Vec::new(), 0);
         each(&command(), "harness", &mut |sub, path| {
             let text = sub.get_after_help().map(ToString::to_string).unwrap_or_default();
             let examples = text.lines().map(str::trim).filter(|line| line.starts_with("harness "));
@@ -202,8 +226,14 @@ mod tests {
                 for words in crate::unwrap::commands(example).argvs {
                     if words.first().is_some_and(|word| word == "harness") {
                         own += 1;
-                        if let Err(error) = Cli::try_parse_from(&words) {
+                        let whole = Cli::try_parse_from(&words);
+                        if let Err(error) = &whole {
                             wrong.push(format!("{path}: {example}: {error}"));
+                        }
+                        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+                        if let (Some(alone), Ok(whole)) = (parse_alone(&words), whole) {
+                            assert_eq!(format!("{alone:?}"), format!("{:?}", whole.command), "{example}");
+                            alone_too += 1;
                         }
                     }
                 }
@@ -213,6 +243,7 @@ mod tests {
             }
         });
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert!(alone_too >= 5, "{alone_too}");
     }
 
     #[test]
