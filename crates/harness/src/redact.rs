@@ -34,46 +34,56 @@ struct Shape {
     name: &'static str,
     /// A text without any of these, in lower case, holds none: most texts are not searched any further.
     hints: &'static [&'static str],
+    /// Neither does one without this.
+    also: &'static str,
     /// Group 1 is kept, the rest of the match is taken out.
     pattern: LazyLock<Option<Regex>>,
 }
 
+impl Shape {
+    /// Whether a text in lower case is worth the making of the pattern.
+    fn may_be_in(&self, lower: &str) -> bool {
+        lower.contains(self.also) && self.hints.iter().any(|hint| lower.contains(hint))
+    }
+}
+
 macro_rules! shapes {
-    ($($name:literal, $hints:expr, $pattern:literal;)+) => {
+    ($($name:literal, $hints:expr, $also:literal, $pattern:literal;)+) => {
         static SHAPES: [Shape; 13] = [$(Shape {
             name: $name,
             hints: &$hints,
+            also: $also,
             pattern: LazyLock::new(|| Regex::new($pattern).ok()),
         },)+];
     };
 }
 
 shapes! {
-    "private key", ["private key"],
+    "private key", ["private key"], "-----",
         r"()-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----[\s\S]*?(-----END [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|\z)";
-    "AWS key", ["akia", "asia", "abia", "acca"],
+    "AWS key", ["akia", "asia", "abia", "acca"], "",
         r"()\b(AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b";
-    "GitHub token", ["gh", "github_pat_"],
+    "GitHub token", ["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"], "_",
         r"()\b(gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})";
-    "GitLab token", ["glpat-"],
+    "GitLab token", ["glpat-"], "",
         r"()\bglpat-[A-Za-z0-9_-]{16,}";
-    "API key", ["sk-", "sk_", "rk_"],
+    "API key", ["sk-", "sk_", "rk_"], "",
         r"()\b(sk-[A-Za-z0-9_-]{16,}|[sr]k_(live|test)_[A-Za-z0-9]{16,})";
-    "Slack token", ["xox", "xapp-"],
+    "Slack token", ["xox", "xapp-"], "-",
         r"()\b(xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{10,})";
-    "Google key", ["aiza", "ya29."],
+    "Google key", ["aiza", "ya29."], "",
         r"()\b(AIza[A-Za-z0-9_-]{35}|ya29\.[A-Za-z0-9_-]{20,})";
-    "registry token", ["npm_", "pypi-", "cio", "hf_"],
+    "registry token", ["npm_", "pypi-", "cio", "hf_"], "",
         r"()\b(npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{30,}|cio[A-Za-z0-9]{32}|hf_[A-Za-z0-9]{30,})";
-    "JWT", ["eyj"],
+    "JWT", ["eyj"], ".",
         r"()\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*";
-    "password in a URL", ["://"],
+    "password in a URL", ["://"], "@",
         r"(\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@'\x22]*:)[^\s/@'\x22]+@";
-    "authorization", ["authorization", "x-api-key", "private-token"],
+    "authorization", ["authorization", "x-api-key", "private-token"], ":",
         r"((?i:\b(?:proxy-)?authorization:\s*(?:bearer|basic|token|digest)\s+|\b(?:x-api-key|private-token):\s*))[^\s'\x22]+";
-    "option", ["pass", "token", "secret", "key", "credential"],
+    "option", ["pass", "token", "secret", "key", "credential"], "-",
         r"((?i:--?[a-z0-9-]*(?:password|passwd|passphrase|token|secret|api-?key|access-?key|credential)[a-z0-9-]*(?:=|\s+)['\x22]?))[^\s'\x22=-][^\s'\x22]*";
-    "assignment", ["key", "token", "secret", "passw", "credential"],
+    "assignment", ["key", "token", "secret", "passw", "credential"], "=",
         r"((?i:\b[a-z0-9_]*(?:key|token|secret|password|passwd|credential)[a-z0-9_]*=['\x22]?))[^\s'\x22$;&|]{6,}";
 }
 
@@ -171,7 +181,7 @@ impl Redactor {
             }
         }
         let lower = clean.to_ascii_lowercase();
-        for shape in SHAPES.iter().filter(|shape| shape.hints.iter().any(|hint| lower.contains(hint))) {
+        for shape in SHAPES.iter().filter(|shape| shape.may_be_in(&lower)) {
             let Some(pattern) = &*shape.pattern else { continue };
             let replaced = pattern.replace_all(&clean, |found: &regex_lite::Captures<'_>| {
                 let kept = found.get(1).map_or("", |kept| kept.as_str());
@@ -267,6 +277,26 @@ mod tests {
                 !clean.contains(long.get(4..30).unwrap()) && !clean.contains("IOSFODNN7"),
                 "{secret} -> {clean}"
             );
+        }
+    }
+
+    #[test]
+    fn no_shape_is_missed_because_of_its_hints() {
+        use proptest::strategy::{Strategy as _, ValueTree as _};
+        let mut runner = proptest::test_runner::TestRunner::deterministic();
+        for shape in &SHAPES {
+            let pattern = shape.pattern.as_ref().unwrap();
+            // What stands for no text cannot be made up.
+            let made =
+                proptest::string::string_regex(&pattern.as_str().replace(r"\b", "").replace(r"\z", ""));
+            let made = made.unwrap();
+            let mut matching = 0;
+            for _ in 0..2000 {
+                let text = made.new_tree(&mut runner).unwrap().current();
+                matching += usize::from(pattern.is_match(&text));
+                assert!(!pattern.is_match(&text) || shape.may_be_in(&text.to_ascii_lowercase()), "{text}");
+            }
+            assert!(matching > 20, "{}: {matching}", shape.name);
         }
     }
 
