@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Development tasks of cmdgate.
@@ -26,10 +27,16 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Run the benchmarks.
+    /// Run the benchmarks; `hook` measures the whole program, from its start to its answer.
     Bench {
-        /// Only benchmarks whose name holds this.
+        /// `hook`, or only benchmarks whose name holds this.
         filter: Option<String>,
+        /// With `hook`, how often each is started.
+        #[arg(long, default_value_t = 200)]
+        rounds: usize,
+        /// With `hook`, another build of the program to measure in the same run.
+        #[arg(long, value_name = "FILE")]
+        before: Option<PathBuf>,
     },
     /// Run the fuzz targets, each for some seconds.
     Fuzz {
@@ -57,7 +64,12 @@ fn run() -> anyhow::Result<ExitCode> {
         Task::Test => xtask::test::run().map(|()| ExitCode::SUCCESS),
         Task::Tidy => xtask::tidy::run().map(|()| ExitCode::SUCCESS),
         Task::Docs { check } => xtask::docs::run(check).map(|()| ExitCode::SUCCESS),
-        Task::Bench { filter } => xtask::bench::run(filter.as_deref()).map(|()| ExitCode::SUCCESS),
+        Task::Bench { filter, rounds, before } if filter.as_deref() == Some("hook") => {
+            xtask::bench::hook(rounds, before.as_deref()).map(|()| ExitCode::SUCCESS)
+        }
+        Task::Bench { filter, rounds: _, before: _ } => {
+            xtask::bench::run(filter.as_deref()).map(|()| ExitCode::SUCCESS)
+        }
         Task::Fuzz { seconds, target } => {
             xtask::fuzz::run(seconds, target.as_deref()).map(|()| ExitCode::SUCCESS)
         }
