@@ -104,6 +104,26 @@ fn an_installed_hook_refuses_the_canary_for_every_agent() {
 }
 
 #[test]
+fn a_sandbox_in_the_sandbox_of_codex_is_warned_of() {
+    let project = Project::new();
+    assert_eq!(project.harness(["install", "codex"]).code, 0);
+    let report = || doctor(&project, &["--json"]).json();
+    assert!(checks(&report(), "codex", "nested").is_empty());
+    assert_eq!(project.harness(["install", "codex", "--contain"]).code, 0);
+    for (mode, expected) in [
+        ("", "warning"),
+        ("sandbox_mode = \"workspace-write\"\n", "warning"),
+        ("sandbox_mode = \"danger-full-access\"\n", "ok"),
+    ] {
+        project.write_beside("home/.codex/config.toml", mode);
+        assert_eq!(only(&report(), "codex", "nested").0, expected, "{mode}");
+    }
+    // The project's own counts more.
+    project.write(".codex/config.toml", "sandbox_mode = \"read-only\"\n");
+    assert_eq!(only(&report(), "codex", "nested").0, "warning");
+}
+
+#[test]
 fn a_hook_that_says_nothing_or_allows_fails() {
     for answer in ["", "echo '{}'", "echo '{\"decision\":\"allow\",\"permission\":\"allow\"}'", "exit 1"] {
         let project = Project::new();

@@ -47,7 +47,7 @@ impl Status {
 /// One thing looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// A stable name: `settings`, `version`, `registered`, `shared`, `program`, `fail_closed`, `trusted`, `canary`.
+    /// A stable name: `settings`, `version`, `registered`, `shared`, `program`, `fail_closed`, `trusted`, `nested`, `canary`.
     pub name: &'static str,
     /// How it went.
     pub status: Status,
@@ -138,6 +138,7 @@ fn look(
     checks.push(fail_closed(agent, &registrations, installed));
     if agent == Agent::Codex {
         checks.push(trusted(places, &registrations));
+        checks.extend(nested(places, &registrations));
     }
     let mut tried: Vec<&Runs> = Vec::new();
     for registration in &registrations {
@@ -465,6 +466,32 @@ fn trusted(places: &Places, registrations: &[Registration]) -> Check {
         format!("Codex skips the hook until a person has approved it: no hash for {}", untrusted.join(", ")),
         Some("type /hooks in Codex and approve it"),
     )
+}
+
+/// With `--contain`, the sandbox of this program takes the place of Codex's own: in that, no other can be set up.
+fn nested(places: &Places, registrations: &[Registration]) -> Option<Check> {
+    let contains = |one: &Registration| {
+        one.runs.words(Agent::Codex).is_some_and(|words| words.iter().any(|word| word == "--contain"))
+    };
+    registrations.iter().any(contains).then_some(())?;
+    let mode_in = |base: &Path| {
+        let config = codex_config(base);
+        let text = super::document::read(&config).ok()??;
+        let value = super::document::value(&config, &text).ok()?;
+        value.get("sandbox_mode").and_then(Value::as_str).map(ToOwned::to_owned)
+    };
+    let mode = mode_in(&places.project).or_else(|| mode_in(&places.home));
+    let file = codex_config(&places.home);
+    let remedy = Some(format!("set sandbox_mode = \"danger-full-access\" in {}", file.display()));
+    let on = "and in it every contained command is refused";
+    let (status, detail, remedy) = match mode {
+        Some(mode) if mode == "danger-full-access" => {
+            (Status::Ok, format!("Codex's own sandbox is off ({mode}), so `--contain` takes its place"), None)
+        }
+        Some(mode) => (Status::Warning, format!("Codex's own sandbox is on ({mode}), {on}"), remedy),
+        None => (Status::Warning, format!("Codex's own sandbox is on, as nothing is set, {on}"), remedy),
+    };
+    Some(Check { name: "nested", status, detail, remedy })
 }
 
 fn snake_case(event: &str) -> String {
