@@ -136,7 +136,7 @@ fn a_line_of_allowed_and_harmless_commands_is_allowed() {
         "npm test 2>&1 | tail -20",
         "cd src && npm test",
         "npm test && ls -la",
-        "npm test $(ls) | tail",
+        "npm test \"$(ls)\" | tail",
         "npm test *.js | tail",
         "timeout 60 npm test | grep -c ok",
         "for i in 1 2; do npm test; ls; done",
@@ -150,6 +150,8 @@ fn a_line_of_allowed_and_harmless_commands_is_allowed() {
     for command in [
         "npm test; rm x",
         "npm test $(rm x) | tail",
+        // The shell takes the names for patterns, which may lead out.
+        "npm test $(ls) | tail",
         "npm test | xargs cat",
         "npm test | sh",
         "npm test | tee log",
@@ -182,4 +184,89 @@ fn a_rule_for_what_changes_the_shell_covers_nothing_else() {
         let (effect, reason) = check(&project, "workspace_write", command);
         assert_eq!(effect, "ask", "{command}: {reason}");
     }
+}
+
+// contract: P3, P8
+#[test]
+fn what_a_pattern_matches_is_judged_as_if_it_were_named() {
+    let project = project(
+        "[[rule]]\nact = \"read\"\neffect = \"ask\"\npattern = \"customers/*.csv\"\n\n\
+         [[rule]]\nact = \"exec\"\neffect = \"allow\"\npattern = \"strings **\"\n",
+    );
+    project.write(".env", "SECRET=1");
+    project.write("sub/.env", "SECRET=1");
+    project.write("customers/eu.csv", "a,b");
+    std::os::unix::fs::symlink(project.root().join(".env"), project.root().join("settings")).unwrap();
+    for command in [
+        "cat .env",
+        "cat .en?",
+        "cat .e*",
+        "cat .[e]nv",
+        "cat sub/.*",
+        "cd sub && cat .e*",
+        "head < .e*",
+        "for f in .e*; do cat \"$f\"; done",
+        "cat sett*",
+        "strings .e*",
+    ] {
+        for sandbox in ["read_only", "workspace_write", "danger_full_access"] {
+            let ran = project.harness([
+                "check",
+                "--json",
+                "--grammar",
+                "sequence",
+                "--sandbox",
+                sandbox,
+                "--",
+                command,
+            ]);
+            let said = ran.json();
+            assert_eq!((&said["effect"], &said["rule"]), (&json!("deny"), &json!(".env")), "{said}");
+        }
+        assert_eq!(hook(&project, command).0, "deny", "{command}");
+    }
+    assert_eq!(hook(&project, "cat cust*/*").0, "ask");
+    // Without a leading dot a pattern matches no hidden file.
+    for command in ["cat sub/*", "cat customers/*.txt"] {
+        assert_eq!(hook(&project, command).0, "allow", "{command}");
+    }
+}
+
+// contract: P3, P8
+#[test]
+fn a_rule_for_a_path_outside_holds_against_a_rule_for_the_program() {
+    let rule = |act: &str, effect: &str, pattern: &str| {
+        format!("[[rule]]\nact = \"{act}\"\neffect = \"{effect}\"\npattern = \"{pattern}\"\n\n")
+    };
+    let rules = [
+        rule("exec", "allow", "{cat,head,bash,env,timeout} **"),
+        rule("read", "deny", "/home/*/.aws/**"),
+        rule("read", "ask", "/srv/books/**"),
+    ];
+    let project = project(&format!("grammar = \"sequence\"\n\n{}", rules.concat()));
+    project.write(".env", "SECRET=1");
+    for command in [
+        "cat /home/u/.aws/credentials",
+        "cat /home/u/.aws/cred*",
+        "cat /home/u/x/../.aws/credentials",
+        "cat < /home/u/.aws/credentials",
+        "cat a.txt && head -1 /home/u/.aws/config | cat",
+        "env FOO=1 cat /home/u/.aws/credentials",
+        "bash -c 'cat /home/u/.aws/credentials'",
+        "timeout 5 bash -c 'head -c 10 /home/u/.aws/credentials'",
+        "bash -c 'cat .env'",
+        "env cat .e*",
+    ] {
+        for sandbox in ["workspace_write", "danger_full_access"] {
+            let (effect, reason) = check(&project, sandbox, command);
+            assert_eq!(effect, "deny", "{command}: {reason}");
+            assert!(reason.contains("deny read"), "{command}: {reason}");
+        }
+        assert_eq!(hook(&project, command).0, "deny", "{command}");
+    }
+    let ran = project.harness(["exec", "--json", "--", "env", "cat", "/home/u/.aws/x"]);
+    assert!(ran.code == 126 && ran.stdout.contains("deny read"), "{ran:?}");
+    assert_eq!(check(&project, "workspace_write", "bash -c 'cat /srv/books/a'").0, "ask");
+    // The rule for the program goes on to cover everything else outside.
+    assert_eq!(check(&project, "workspace_write", "cat /usr/share/dict/words | head -3").0, "allow");
 }

@@ -36,6 +36,8 @@ pub struct PathUse<'a> {
     pub pattern: bool,
     /// Whether the program gets this very text and no other: neither a pattern nor the known beginning of more.
     pub exact: bool,
+    /// Whether it was found to lie outside the project, by its text; a finding says so.
+    pub outside: bool,
     /// Which of [`Effects::directories`] it is relative to.
     pub directory: u16,
 }

@@ -9,7 +9,7 @@ mod places;
 use crate::beyond::{self, Beyond};
 use crate::hook::changes_programs;
 use crate::provide::{self, Provision};
-use crate::resolve::ReadableRoots;
+use crate::resolve::{self, ReadableRoots};
 use crate::tools::{PermissionSource, compose};
 use crate::unwrap;
 use cmdgate_classifier::{
@@ -446,6 +446,7 @@ impl Gate {
         // Paths are judged by rules even where the grammar of the verdict stops early.
         let for_rules = classify(command, &Context { grammar: Grammar::Sequence, ..context });
         let mut rulings = self.path_rulings(&for_rules, workdir);
+        rulings.extend(self.wrapped_path_rulings(&commands, &for_rules, workdir));
         rulings.extend(self.command_rulings(&commands));
         let allows = |argv: &[String]| self.is_allowed_by_rules(argv);
         if judged.verdict == Verdict::NeedsReview
@@ -525,6 +526,7 @@ impl Gate {
             return refused;
         }
         let mut rulings = self.path_rulings(&classification, workdir);
+        rulings.extend(self.wrapped_path_rulings(&commands, &classification, workdir));
         rulings.extend(self.command_rulings(&commands));
         self.compose(judged, commands, &rulings, Beyond::default())
     }
@@ -579,17 +581,14 @@ impl Gate {
         let effects = &classification.effects;
         for (act, list) in [(Act::Read, &effects.reads), (Act::Write, &effects.writes)] {
             for used in list {
-                let lexical = lexical_join(
-                    &workdir.join(effects.directory(used.directory)),
-                    Path::new(used.path.as_ref()),
-                );
-                let mut names = vec![used.path.to_string()];
-                let real = real_place(&lexical).unwrap_or_else(|| lexical.clone());
-                names.extend(self.names_of(&lexical, &real));
-                let ruling = self.policy.check_names(act, &names, Some(now()));
-                // A default says nothing about a path inside a command: the command's own decision does.
-                if ruling.rule.is_some() {
-                    rulings.push(ruling);
+                let base = workdir.join(effects.directory(used.directory));
+                let text = used.path.as_ref();
+                rulings.extend(self.path_ruling(act, Some(text), &lexical_join(&base, Path::new(text))));
+                // What a pattern matches is judged as if it were named. One that is not followed is not proved either.
+                let matched =
+                    if used.pattern { resolve::expand(&base, used, |_| Ok(())) } else { Ok(Vec::new()) };
+                for path in matched.into_iter().flatten() {
+                    rulings.extend(self.path_ruling(act, None, &lexical_join(&base, &path)));
                 }
             }
         }
@@ -600,6 +599,36 @@ impl Gate {
             }
         }
         rulings
+    }
+
+    /// The same for commands that others run (`bash -c`, `env`, `sudo`), as far as a rule denies or asks: what a person
+    /// allows of a path says nothing about the wrapper.
+    fn wrapped_path_rulings(
+        &self,
+        commands: &unwrap::Commands,
+        around: &Classification<'_>,
+        workdir: &Path,
+    ) -> Vec<Ruling> {
+        let read_roots = self.texts_of_read_roots();
+        let context = self.context(workdir, &read_roots);
+        let judged = |argv: &[String]| around.effects.runs.iter().any(|run| run.argv == argv);
+        let wrapped = commands.argvs.iter().chain(&commands.possible).filter(|argv| !judged(argv));
+        let mut rulings = Vec::new();
+        for argv in wrapped {
+            let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+            rulings.extend(self.path_rulings(&classify_argv(&words, &context), workdir));
+        }
+        rulings.retain(|ruling| ruling.effect != Effect::Allow);
+        rulings
+    }
+
+    /// What a rule says of one path. A default says nothing about a path inside a command: the command's own decision
+    /// does.
+    fn path_ruling(&self, act: Act, text: Option<&str>, lexical: &Path) -> Option<Ruling> {
+        let real = real_place(lexical).unwrap_or_else(|| lexical.to_path_buf());
+        let mut names: Vec<String> = text.into_iter().map(str::to_owned).collect();
+        names.extend(self.names_of(lexical, &real));
+        Some(self.policy.check_names(act, &names, Some(now()))).filter(|ruling| ruling.rule.is_some())
     }
 
     /// Contract S13 to S16 with P3: puts verdict, rules and settings together.

@@ -49,13 +49,14 @@ impl ReadableRoots {
     }
 }
 
-/// Checks every path that the effects read, from the working directory `cwd`.
+/// Checks every path that the effects read, from the working directory `cwd`. What lies outside by its text has a finding
+/// already.
 ///
 /// # Errors
 ///
 /// The first path that leads out, or that is a device, FIFO or socket, or that cannot be followed.
 pub fn all_inside(effects: &Effects<'_>, cwd: &Path, roots: &ReadableRoots) -> Result<(), Escape> {
-    for (index, used) in effects.reads.iter().enumerate() {
+    for (index, used) in effects.reads.iter().enumerate().filter(|(_, used)| !used.outside) {
         let escape = |why: String| Escape { index, path: used.path.to_string(), why };
         let base = cwd.join(effects.directory(used.directory));
         if used.pattern {
@@ -120,11 +121,24 @@ fn readable_kind(_: FileType, _: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Expands a pattern as the shell would, component by component, and checks every match.
+/// Checks every match of a pattern.
 fn pattern_inside(base: &Path, used: &PathUse<'_>, roots: &ReadableRoots) -> Result<(), String> {
+    let matches = expand(base, used, |directory| path_inside(directory, roots))?;
+    matches.iter().try_for_each(|place| path_inside(place, roots))
+}
+
+/// Expands a pattern as the shell would, component by component. `may_list` is asked before a directory is listed.
+///
+/// # Errors
+///
+/// What `may_list` says; or that the pattern is none that can be followed, or matches too much.
+pub(crate) fn expand(
+    base: &Path,
+    used: &PathUse<'_>,
+    may_list: impl Fn(&Path) -> Result<(), String>,
+) -> Result<Vec<PathBuf>, String> {
     let pattern = Path::new(used.path.as_ref());
     let mut places = vec![if pattern.is_absolute() { PathBuf::from("/") } else { base.to_path_buf() }];
-    let mut special_seen = false;
     for component in pattern.components() {
         let Component::Normal(name) = component else {
             if matches!(component, Component::ParentDir) {
@@ -141,11 +155,10 @@ fn pattern_inside(base: &Path, used: &PathUse<'_>, roots: &ReadableRoots) -> Res
             }
             continue;
         }
-        special_seen = true;
         let matcher = globset_component(name)?;
         let mut matched = Vec::new();
         for place in &places {
-            path_inside(place, roots)?;
+            may_list(place)?;
             let Ok(entries) = fs::read_dir(place) else { continue };
             for entry in entries.flatten() {
                 let file = entry.file_name();
@@ -160,10 +173,7 @@ fn pattern_inside(base: &Path, used: &PathUse<'_>, roots: &ReadableRoots) -> Res
         }
         places = matched;
     }
-    if !special_seen {
-        return path_inside(&base.join(pattern), roots);
-    }
-    places.iter().try_for_each(|place| path_inside(place, roots))
+    Ok(places)
 }
 
 /// One component of a shell pattern.

@@ -168,8 +168,8 @@ impl<'a> Judge<'a> {
             }
             Shape::Pattern { .. } => {
                 if arg.text.split('/').any(may_match_parent) {
+                    // What it matches besides is still of interest to whoever has rules about paths.
                     self.report(Code::PathUnknown, arg.span, "the pattern may match `..`", None);
-                    return;
                 }
             }
             Shape::Pipe => return,
@@ -178,38 +178,48 @@ impl<'a> Judge<'a> {
                 return;
             }
         }
+        let mut outside = false;
         for id in self.places.iter() {
             let directory = self.out.effects.directories.get(usize::from(id)).map_or("", String::as_str);
             match self.project.place(directory, &arg.text) {
                 Place::NullDevice => return,
                 Place::Outside => {
                     self.report(Code::PathOutside, arg.span, "lies outside the project", None);
-                    return;
+                    outside = true;
+                    break;
                 }
                 Place::InsideThroughParent if self.grammar == Grammar::Pipeline => {
                     self.report(Code::PathParent, arg.span, "has a `..` component", None);
-                    return;
+                    outside = true;
+                    break;
                 }
                 Place::Inside | Place::InsideThroughParent => {}
             }
         }
-        self.need_one(Condition::PathsResolveInside);
-        self.use_path(arg, false);
+        if !outside {
+            self.need_one(Condition::PathsResolveInside);
+        }
+        // What lies outside is of interest to whoever has rules about paths.
+        self.use_path(arg, Use::Read { outside });
     }
 
     /// A path is written. The caller reports the finding.
     pub(crate) fn write_path(&mut self, arg: &Arg<'a>) {
-        self.use_path(arg, true);
+        self.use_path(arg, Use::Write);
     }
 
-    fn use_path(&mut self, arg: &Arg<'a>, write: bool) {
+    fn use_path(&mut self, arg: &Arg<'a>, how: Use) {
         let pattern = matches!(arg.shape, Shape::Pattern { .. });
+        let outside = matches!(how, Use::Read { outside: true });
         for id in self.places.iter() {
             let exact = matches!(arg.shape, Shape::Exact);
             let path = if pattern { Cow::Owned(words::widened(&arg.text)) } else { borrow(&arg.text) };
-            let used = PathUse { path, span: arg.span, pattern, exact, directory: id };
+            let used = PathUse { path, span: arg.span, pattern, exact, outside, directory: id };
             let effects = &mut self.out.effects;
-            let list = if write { &mut effects.writes } else { &mut effects.reads };
+            let list = match how {
+                Use::Read { .. } => &mut effects.reads,
+                Use::Write => &mut effects.writes,
+            };
             if list.len() >= MOST_EFFECTS {
                 self.report(Code::TooLarge, arg.span, "names more paths than the limit allows", None);
                 return;
@@ -575,6 +585,13 @@ impl<'a> Judge<'a> {
     pub(crate) const fn grammar(&self) -> Grammar {
         self.grammar
     }
+}
+
+/// What a command does with a path.
+#[derive(Debug, Clone, Copy)]
+enum Use {
+    Read { outside: bool },
+    Write,
 }
 
 /// Whether standard input comes from `<( … )`.
