@@ -57,6 +57,7 @@ pub(crate) fn hardened(
             [(&places.git_dir, "the repository"), (&places.common_dir, "the common directory")]
         {
             readable.holds(place).map_err(|why| format!("{what} {why}"))?;
+            holds_its_files(place, readable)?;
         }
         config.extend(listed);
         if top.join(".gitmodules").symlink_metadata().is_ok() {
@@ -80,6 +81,40 @@ pub(crate) fn hardened(
         Some(refusal) => Err(format!("the configuration has `{}`, which {}", refusal.key, refusal.why)),
         None => Ok(hardening.environment),
     }
+}
+
+/// What git reads of a repository by a fixed name (gitrepository-layout(5)), and follows where it is a symlink.
+const FILES: [&str; 13] = [
+    "HEAD",
+    "config",
+    "config.worktree",
+    "index",
+    "info/attributes",
+    "info/exclude",
+    "info/grafts",
+    "logs",
+    "objects",
+    "objects/pack",
+    "packed-refs",
+    "refs",
+    "shallow",
+];
+
+/// A repository may name another one, whose objects it has too, or lead elsewhere by a symlink.
+fn holds_its_files(git_dir: &Path, readable: &ReadableRoots) -> Result<(), String> {
+    for name in FILES {
+        readable.holds(&git_dir.join(name)).map_err(|why| format!("`{name}` of the repository {why}"))?;
+    }
+    let objects = git_dir.join("objects");
+    let alternates = objects.join("info/alternates");
+    readable.holds(&alternates).map_err(|why| format!("the list of further repositories {why}"))?;
+    let Ok(listed) = std::fs::read(&alternates) else { return Ok(()) };
+    for line in String::from_utf8_lossy(&listed).lines() {
+        let further = objects.join(line.trim_matches('"'));
+        let outside = |why| format!("the repository has the objects of {}, which {why}", further.display());
+        readable.holds(&further).map_err(outside)?;
+    }
+    Ok(())
 }
 
 /// Where a repository lies.
@@ -160,6 +195,48 @@ impl Git {
             Ok(Ok(bytes)) if bytes.len() as u64 > LONGEST => Err("its configuration is too long".to_owned()),
             Ok(Ok(bytes)) if status.success() => Ok(bytes),
             Ok(Ok(_)) => Err(format!("`git {}` failed ({status})", args.join(" "))),
+        }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_repository_that_leads_out_is_refused() {
+        let scratch = tempfile::tempdir().unwrap();
+        let scratch = scratch.path().canonicalize().unwrap();
+        let (root, outside) = (scratch.join("p"), scratch.join("outside"));
+        for directory in [root.join(".git/objects/info"), root.join("other/objects"), outside.join("objects")]
+        {
+            fs::create_dir_all(directory).unwrap();
+        }
+        fs::write(outside.join("secret"), "s").unwrap();
+        let git_dir = root.join(".git");
+        let readable = ReadableRoots::new([root.as_path()]);
+        let held = || holds_its_files(&git_dir, &readable);
+        assert_eq!(held(), Ok(()));
+        for (name, target) in [
+            ("info", "../../outside"),
+            ("HEAD", "../../outside/secret"),
+            ("objects/pack", "../../../outside"),
+        ] {
+            symlink(target, git_dir.join(name)).unwrap();
+            assert!(held().is_err(), "{name}");
+            fs::remove_file(git_dir.join(name)).unwrap();
+        }
+        let alternates = git_dir.join("objects/info/alternates");
+        for (line, fine) in [
+            ("../../other/objects\n", true),
+            ("../../../outside/objects\n", false),
+            ("\"../../../outside/objects\"\n", false),
+            (&format!("../../other/objects\n{}/objects\n", outside.display()), false),
+        ] {
+            fs::write(&alternates, line).unwrap();
+            assert_eq!(held().is_ok(), fine, "{line}");
         }
     }
 }
