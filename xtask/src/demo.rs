@@ -58,14 +58,14 @@ const ACTS: &[Act] = &[
     Act {
         title: "There is no network",
         args: &["run", "--sandbox", "workspace_write", "--approval", "never"],
-        command: "bash -c 'echo > /dev/tcp/192.0.2.1/80'",
+        command: "bash -c \"echo > /dev/tcp/192.0.2.1/80\"",
         exit: 1,
         shows: "unreachable",
     },
     Act {
         title: "A timeout kills the whole tree, whatever it does to stay alive",
         args: &["run", "--sandbox", "workspace_write", "--approval", "never", "--timeout-ms", "1000"],
-        command: "trap '' TERM; setsid sleep 300 & sleep 300",
+        command: "trap \"\" TERM; setsid sleep 300 & sleep 300",
         exit: 124,
         shows: "TIMEOUT",
     },
