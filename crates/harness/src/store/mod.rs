@@ -123,6 +123,16 @@ pub enum StoreError {
     },
 }
 
+impl StoreError {
+    /// Whether somebody else has the file locked.
+    fn is_busy(&self) -> bool {
+        matches!(self, Self::Sqlite { source, .. } if matches!(
+            source.sqlite_error_code(),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+        ))
+    }
+}
+
 impl From<StoreError> for RecordError {
     fn from(error: StoreError) -> Self {
         Self { what: error.to_string(), remedy: "nothing was run".to_owned() }
@@ -136,7 +146,18 @@ impl Store {
     ///
     /// When the file cannot be made, is not a trace, is damaged, or was written by a newer version.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
-        Self::open_with(path.into(), prepare)
+        let path = path.into();
+        let begin = Instant::now();
+        loop {
+            match Self::open_with(path.clone(), prepare) {
+                // Of two that hold a new file and each wait for the other, SQLite refuses one at once; closed, it lets the
+                // other go on.
+                Err(error) if error.is_busy() && begin.elapsed() < BUSY => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                opened => return opened,
+            }
+        }
     }
 
     /// Opens a trace for a process that writes once and ends: alone where nobody else has it open, which saves the file
@@ -146,10 +167,15 @@ impl Store {
     ///
     /// As [`Store::open`].
     pub fn open_briefly(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
-        Self::open_with(path.into(), |connection, path| {
+        let path = path.into();
+        let alone = Self::open_with(path.clone(), |connection, path| {
             take_alone(connection).map_err(|source| sqlite(path, source))?;
             prepare(connection, path)
-        })
+        });
+        match alone {
+            Err(error) if error.is_busy() => Self::open(path),
+            opened => opened,
+        }
     }
 
     fn open_with(
