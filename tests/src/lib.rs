@@ -5,7 +5,7 @@ pub mod model;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 
 /// The `harness` program, built from this very source before it is first used.
@@ -28,6 +28,24 @@ pub fn harness_binary() -> &'static Path {
         let target = here.ancestors().nth(3).expect("tests stand in target/<profile>/deps");
         target.join("debug").join(format!("harness{}", std::env::consts::EXE_SUFFIX))
     })
+}
+
+/// Starts a hook as an agent does: with an ordinary search path and without what Cargo sets for its tests, which would make
+/// the environment one that commands may not run in.
+///
+/// # Panics
+///
+/// When it cannot be started.
+pub fn start_hook(command: &mut Command) -> Child {
+    command
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env_remove("LD_LIBRARY_PATH")
+        .env_remove("RUSTUP_TOOLCHAIN")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the hook starts")
 }
 
 /// The root of the workspace.

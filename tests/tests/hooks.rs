@@ -5,7 +5,7 @@ use cmdgate_harness::gate::Request;
 use cmdgate_harness::hook::{self, Agent, Containment, Payload, Verdict};
 use cmdgate_harness::session::Session;
 use cmdgate_policy::{Effect, Grammar, SandboxMode};
-use cmdgate_tests::{Project, Ran, workspace};
+use cmdgate_tests::{Project, Ran, start_hook, workspace};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -78,17 +78,7 @@ fn session_of_codex(project: &Project, payload: &mut Value, sandbox: &str) {
 }
 
 fn send(project: &Project, agent: Agent, options: &[&str], payload: &[u8]) -> Ran {
-    let mut child = project
-        .command([&["hook", agent.name()], options].concat())
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        // Cargo sets these for its tests.
-        .env_remove("LD_LIBRARY_PATH")
-        .env_remove("RUSTUP_TOOLCHAIN")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = start_hook(&mut project.command([&["hook", agent.name()], options].concat()));
     // It may answer before it has read all of a payload that is too long.
     let _ = child.stdin.take().unwrap().write_all(payload);
     child.wait_with_output().unwrap().into()

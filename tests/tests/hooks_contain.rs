@@ -1,7 +1,7 @@
 //! `harness hook <agent> --contain`: whatever the agent runs, it runs inside the sandbox.
 
 use cmdgate_harness::hook::{Agent, Taken};
-use cmdgate_tests::{Project, Ran};
+use cmdgate_tests::{Project, Ran, start_hook};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
@@ -10,16 +10,7 @@ const ASK_ABOUT_TOUCH: &str =
     "[[rule]]\nact = \"exec\"\neffect = \"ask\"\npattern = \"touch **\"\nreason = \"look first\"\n";
 
 fn send(project: &Project, agent: Agent, payload: &Value) -> (Taken, Ran) {
-    let mut child = project
-        .command(["hook", agent.name(), "--contain"])
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .env_remove("LD_LIBRARY_PATH")
-        .env_remove("RUSTUP_TOOLCHAIN")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = start_hook(&mut project.command(["hook", agent.name(), "--contain"]));
     child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
     let ran: Ran = child.wait_with_output().unwrap().into();
     (agent.takes(agent.first_event(), &ran.stdout, Some(ran.code)), ran)

@@ -1,10 +1,10 @@
 //! What hooks write down, and what they do when they cannot: a decision that is not recorded allows nothing.
 #![cfg(target_os = "linux")]
 
-use cmdgate_tests::{Project, Ran, harness_binary};
+use cmdgate_tests::{Project, Ran, harness_binary, start_hook};
 use serde_json::{Value, json};
 use std::io::Write;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 
 /// What Claude Code sends before it runs a command.
 fn payload(project: &Project, command: &str) -> String {
@@ -32,15 +32,7 @@ fn start(project: &Project, before: &[&str], command: &str) -> Child {
             None => child.env_remove(name),
         };
     }
-    let mut child = child
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .env_remove("LD_LIBRARY_PATH")
-        .env_remove("RUSTUP_TOOLCHAIN")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = start_hook(&mut child);
     child.stdin.take().unwrap().write_all(payload(project, command).as_bytes()).unwrap();
     child
 }

@@ -1,10 +1,9 @@
 //! How far a rule that allows a program reaches: to its arguments, not to what the line around it does; and what an
 //! agent's own shell, which no sandbox bounds, is allowed.
 
-use cmdgate_tests::Project;
+use cmdgate_tests::{Project, start_hook};
 use serde_json::{Value, json};
 use std::io::Write;
-use std::process::Stdio;
 
 const ALLOW_LS: &str = "[[rule]]\nact = \"exec\"\neffect = \"allow\"\npattern = \"ls **\"\n";
 
@@ -27,15 +26,7 @@ fn hook(project: &Project, command: &str) -> (String, String) {
         "session_id": "s", "cwd": project.root(), "hook_event_name": "PreToolUse", "tool_name": "Bash",
         "tool_input": {"command": command}, "tool_use_id": "t",
     });
-    let mut child = project
-        .command(["hook", "claude-code"])
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .env_remove("LD_LIBRARY_PATH")
-        .env_remove("RUSTUP_TOOLCHAIN")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = start_hook(&mut project.command(["hook", "claude-code"]));
     child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
     let answer: Value = serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap();
     let output = &answer["hookSpecificOutput"];

@@ -43,8 +43,7 @@ fn shared_prefix() -> Policy {
 fn deep_paths() -> Policy {
     let mut policy = Policy::default().layer("bench");
     for number in 0..RULES {
-        policy =
-            policy.allow_write(&format!("/home/person/work/project/packages/web/src/components/{number}/*"));
+        policy = policy.allow_write(&format!("/home/person/project/packages/web/src/components/{number}/*"));
     }
     policy.compile();
     policy
@@ -80,7 +79,7 @@ fn read_path(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn write_deep_path(bencher: Bencher<'_, '_>) {
     let policy = deep_paths();
-    let target = "/home/person/work/project/packages/web/src/components/9999/Button.tsx";
+    let target = "/home/person/project/packages/web/src/components/9999/Button.tsx";
     bencher.bench_local(|| policy.check(Act::Write, black_box(target)));
 }
 
