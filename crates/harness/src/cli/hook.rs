@@ -8,6 +8,7 @@ use crate::hook::code::{Codes, Entry, Recorded, bound_to};
 use crate::hook::{self, Agent, Asked, Asks, Containment, LONGEST_PAYLOAD, Payload, Reply, Verdict};
 use crate::present::printable;
 use crate::session::{RecordId, Session};
+use crate::store::{Store, StoreError};
 use cmdgate_policy::Effect;
 use std::io::{self, Read, Write};
 use std::mem::ManuallyDrop;
@@ -160,19 +161,36 @@ fn decided(args: &HookArgs, asked: &Asked) -> Result<Verdict, String> {
     } else {
         verdict
     };
-    let (recorded_run, records) = record(args, &session, asked, &decisions)?;
-    let texts = hook::texts(asked);
+    let by_code = match &verdict {
+        Verdict::Ask { .. } => agent.asks() != Asks::Native,
+        Verdict::AskRewrite { .. } => agent.asks() != Asks::Native || !agent.asks_about_rewrites(),
+        Verdict::Allow { .. } | Verdict::Rewrite { .. } | Verdict::Deny { .. } => false,
+    };
     let run = Run {
         containment: &containment,
         sandbox: session.gate().mode().as_str(),
         root: session.gate().root(),
         decisions: &decisions,
-        asker: asker(args, &decisions, session.gate().root()),
+        args,
     };
-    let asks = matches!(verdict, Verdict::Ask { .. } | Verdict::AskRewrite { .. });
-    if asks && let Some(permission) = take_permission(&run.asker, &directory_of(asked), &texts) {
+    let goal = format!("{} {} {}", agent.name(), asked.event, asked.keys);
+    let trace = super::run::trace_at(args.trace.as_ref()).map_err(unusable)?;
+    let failed = |error: StoreError| {
+        anstream::eprintln!("harness: {error}");
+        "the trace cannot be used".to_owned()
+    };
+    if !by_code {
+        Store::note_decisions(trace, "hook", Some(goal), &session, &decisions, "answered").map_err(failed)?;
+        return Ok(unasked(agent, asked, verdict, Some(&run), Recorded::default()));
+    }
+    // What a person says about it later is written down where it was asked.
+    let store = Store::open(trace).map_err(failed)?;
+    let (recorded_run, records) = store
+        .record_decisions("hook", Some(goal), &session, &decisions, "answered")
+        .map_err(|error| error.to_string())?;
+    if let Some(permission) = take_permission(&run.asker(), &directory_of(asked), &hook::texts(asked)) {
         let reason = "allowed once by its code".to_owned();
-        record_permission(args, &session, (recorded_run, &records), &decisions, &permission)?;
+        record_permission(&store, &session, (recorded_run, &records), &decisions, &permission)?;
         return match verdict {
             Verdict::AskRewrite { commands, .. } => {
                 run.permit()?;
@@ -183,6 +201,7 @@ fn decided(args: &HookArgs, asked: &Asked) -> Result<Verdict, String> {
             }
         };
     }
+    drop(store);
     let recorded = Recorded {
         trace: args.trace.as_ref().map(std::path::absolute).transpose().map_err(|error| error.to_string())?,
         steps: records.iter().map(|record| record.0).collect(),
@@ -193,14 +212,13 @@ fn decided(args: &HookArgs, asked: &Asked) -> Result<Verdict, String> {
 /// Writes down that a person has allowed this once, before anything comes of it. The permission is used up by then: one
 /// that cannot be recorded allows nothing.
 fn record_permission(
-    args: &HookArgs,
+    store: &Store,
     session: &Session,
     (run, records): (i64, &[RecordId]),
     decisions: &[(Request, Decision)],
     permission: &Entry,
 ) -> Result<(), String> {
     let reason = format!("allow-once {}", permission.code);
-    let store = super::run::open_store(args.trace.as_ref()).map_err(unusable)?;
     let recorder = store.reopen_in(run, session).map_err(|error| error.to_string())?;
     for (record, (request, decision)) in records.iter().zip(decisions) {
         recorder.approved_because(*record, request, decision, &reason).map_err(|error| error.to_string())?;
@@ -220,12 +238,19 @@ struct Run<'a> {
     sandbox: &'static str,
     /// The project.
     root: &'a Path,
-    /// For whom a code is.
-    asker: String,
     decisions: &'a [(Request, Decision)],
+    args: &'a HookArgs,
 }
 
 impl Run<'_> {
+    /// For whom a code is: a yes to a command in the sandbox is none to the same command outside, and none to a command that
+    /// does something else because a file that it names has another content by now.
+    fn asker(&self) -> String {
+        let how = if self.args.contain { "contained" } else { "as it is" };
+        let asker = format!("{} {how}", self.args.agent.name());
+        self.decisions.iter().fold(asker, |asker, (_, decision)| bound_to(&asker, decision, self.root))
+    }
+
     /// Whether a rule asks, and not just nobody allows.
     fn asks_by_rule(&self) -> bool {
         self.decisions
@@ -296,7 +321,7 @@ fn unasked(
     // Without a decision there is nothing that a yes could lift.
     let Some(run) = run else { return Verdict::Deny { reason } };
     let code = Codes::open(&UserDirs::from_environment())
-        .and_then(|mut codes| codes.ask(&run.asker, &directory_of(asked), &hook::texts(asked), recorded));
+        .and_then(|mut codes| codes.ask(&run.asker(), &directory_of(asked), &hook::texts(asked), recorded));
     match code {
         Ok(code) => Verdict::Deny {
             reason: format!(
@@ -316,13 +341,6 @@ fn take_permission(asker: &str, cwd: &Path, texts: &[String]) -> Option<Entry> {
             None
         }
     }
-}
-
-/// For whom a code is: a yes to a command in the sandbox is none to the same command outside, and none to a command that
-/// does something else because a file that it names has another content by now.
-fn asker(args: &HookArgs, decisions: &[(Request, Decision)], root: &Path) -> String {
-    let asker = format!("{} {}", args.agent.name(), if args.contain { "contained" } else { "as it is" });
-    decisions.iter().fold(asker, |asker, (_, decision)| bound_to(&asker, decision, root))
 }
 
 /// The real directory: a symlink may lead elsewhere when the answer comes.
@@ -354,22 +372,6 @@ fn containment(args: &HookArgs) -> Result<Containment, String> {
         None
     };
     Ok(Containment { program, options, always: args.contain, permit })
-}
-
-/// Writes every decision down; gives the run and its steps. What cannot be recorded is not answered with allow.
-fn record(
-    args: &HookArgs,
-    session: &Session,
-    asked: &Asked,
-    decisions: &[(Request, Decision)],
-) -> Result<(i64, Vec<RecordId>), String> {
-    let goal = format!("{} {} {}", args.agent.name(), asked.event, asked.keys);
-    // Nobody else can write until it is closed again.
-    let store = super::run::open_store_briefly(args.trace.as_ref()).map_err(unusable)?;
-    let (recorder, steps) = store
-        .record_decisions("hook", Some(goal), session, decisions, "answered")
-        .map_err(|error| error.to_string())?;
-    Ok((recorder.run(), steps))
 }
 
 pub(crate) fn allow_once(args: &AllowOnceArgs) -> Exit {

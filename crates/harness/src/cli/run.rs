@@ -464,17 +464,13 @@ pub(crate) fn open_store(path: Option<&PathBuf>) -> Result<Store, Exit> {
     Store::open(trace_at(path)?).map_err(|error| super::fail(Exit::Failed, error))
 }
 
-/// The same for a process that writes once and ends.
-pub(super) fn open_store_briefly(path: Option<&PathBuf>) -> Result<Store, Exit> {
-    Store::open_briefly(trace_at(path)?).map_err(|error| super::fail(Exit::Failed, error))
-}
-
 /// The same to read it, also where it cannot be written.
 pub(super) fn open_store_to_read(path: Option<&PathBuf>) -> Result<Store, Exit> {
     Store::open_to_read(trace_at(path)?).map_err(|error| super::fail(Exit::Failed, error))
 }
 
-fn trace_at(path: Option<&PathBuf>) -> Result<PathBuf, Exit> {
+/// Where the trace is: where it was said, or in the user's own state directory.
+pub(super) fn trace_at(path: Option<&PathBuf>) -> Result<PathBuf, Exit> {
     let default = || UserDirs::from_environment().state.map(|state| state.join("trace.db"));
     path.cloned().or_else(default).ok_or_else(|| {
         super::fail(

@@ -4,8 +4,9 @@ use super::decide::DecideArgs;
 use crate::config::{self, UserDirs};
 use crate::gate::{Decision, DecisionCode, Request, Source};
 use crate::hook::Agent;
-use crate::session::{Recorder as _, Session};
-use crate::store::RunInfo;
+use crate::redact::Redactor;
+use crate::session::Session;
+use crate::store::{RunInfo, Store};
 use std::path::{Path, PathBuf};
 
 /// How many characters of the payload are kept.
@@ -29,43 +30,30 @@ fn write(
     trace: Option<&PathBuf>,
     policy: &[PathBuf],
 ) -> Result<(), String> {
-    let store = super::run::open_store(trace).map_err(|_| "the trace cannot be used".to_owned())?;
-    store.leave_the_log().map_err(|error| error.to_string())?;
     let here = std::env::current_dir().map_err(|error| error.to_string())?;
     let root = super::place::enclosing_repository(&here);
-    let goal = Some(format!("{} unread", agent.name()));
     let session = session(&root, policy);
-    let recorder = match &session {
-        Some(session) => store.begin_in("hook", goal, session),
-        None => store.begin(&RunInfo {
-            kind: "hook",
-            goal,
-            root: root.to_string_lossy().into_owned(),
-            sandbox: "workspace_write",
-            approval: "on_request",
-        }),
-    };
-    let recorder = recorder.map_err(|error| error.to_string())?;
-    let redactor = match &session {
-        Some(session) => store.redactor().clone().with_patterns(&session.gate().settings().trace.redact),
-        None => Ok(store.redactor().clone()),
-    };
-    let redactor = redactor.map_err(|error| error.to_string())?;
-    let kept = |text: &str| redactor.text(text).chars().take(KEPT).collect::<String>();
-    let size = payload.len();
-    let text = match session {
-        Some(_) => {
-            let begins = String::from_utf8_lossy(payload.get(..LOOKED_AT).unwrap_or(payload));
-            format!("(a payload of {size} bytes) {}", kept(&begins))
+    let redactor = Redactor::from_environment();
+    let (info, redactor, kept) = match &session {
+        Some(session) => {
+            let redactor = redactor.with_patterns(&session.gate().settings().trace.redact);
+            let begins = payload.get(..LOOKED_AT).unwrap_or(payload);
+            (RunInfo::of("hook", None, session), redactor.map_err(|error| error.to_string())?, begins)
         }
         // Without the settings it is not known what else is a secret.
-        None => format!("(a payload of {size} bytes)"),
+        None => {
+            let root = root.to_string_lossy().into_owned();
+            let (sandbox, approval) = ("workspace_write", "on_request");
+            (RunInfo { kind: "hook", goal: None, root, sandbox, approval }, redactor, <&[u8]>::default())
+        }
     };
-    let why = kept(why);
-    let decision = Decision::deny(Source::Request, DecisionCode::ValidationError, why);
-    let step = recorder.decided(&Request::shell(text), &decision).map_err(|error| error.to_string());
-    recorder.finish("not read").map_err(|error| error.to_string())?;
-    step.map(|_| ())
+    let cut = |text: &str| redactor.text(text).chars().take(KEPT).collect::<String>();
+    let text = format!("(a payload of {} bytes) {}", payload.len(), cut(&String::from_utf8_lossy(kept)));
+    let decision = Decision::deny(Source::Request, DecisionCode::ValidationError, cut(why));
+    let info = RunInfo { goal: Some(format!("{} unread", agent.name())), ..info };
+    let trace = super::run::trace_at(trace).map_err(|_| "the trace cannot be used".to_owned())?;
+    let decided = [(Request::shell(text.trim_end()), decision)];
+    Store::note(trace, &info, &redactor, &decided, "not read").map_err(|error| error.to_string())
 }
 
 /// The settings, which say what else is a secret; none where they cannot be used.

@@ -9,6 +9,8 @@ mod pending;
 mod prune;
 mod query;
 mod record;
+mod rows;
+mod spool;
 mod verify;
 
 pub use journal::GateEvent;
@@ -31,19 +33,16 @@ use std::time::{Duration, Instant};
 
 /// How long a writer waits for the others.
 const BUSY: Duration = Duration::from_secs(15);
-/// From how many bytes on the write-ahead log is long. Whoever opens the trace alone reads all of the log, which takes some
-/// two microseconds for each page of four kilobytes; bringing it in waits for the disk, which takes milliseconds. At eight
-/// pages a decision, both cost about the same here.
-const LONG_LOG: u64 = 200 * 4096;
 /// The schema's version in the file, written by this program.
-const VERSION: i64 = 5;
+const VERSION: i64 = 6;
 /// What leads from each version to the next; the first makes the tables of a new file.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("schema.sql"),
     include_str!("schema-2.sql"),
     include_str!("schema-3.sql"),
     include_str!("schema-4.sql"),
     include_str!("schema-5.sql"),
+    include_str!("schema-6.sql"),
 ];
 /// Written into the file so that another program's database is not taken for a trace ("cmdg").
 const APPLICATION_ID: i64 = 0x636d_6467;
@@ -111,6 +110,16 @@ pub enum StoreError {
     /// A pattern of the settings cannot be used, so nothing is written: it could hold what the pattern takes out.
     #[error(transparent)]
     Redaction(#[from] crate::redact::PatternError),
+    /// What waits to be brought into the trace cannot be read, or nothing can be added to it.
+    #[error(
+        "{path}, which belongs to the trace, cannot be used: {source}; it must be writable: check its permissions"
+    )]
+    Spool {
+        /// The file beside the trace.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// SQLite failed.
     #[error("the trace {path} cannot be used: {source}; {remedy}")]
     Sqlite {
@@ -149,7 +158,7 @@ impl Store {
         let path = path.into();
         let begin = Instant::now();
         loop {
-            match Self::open_with(path.clone(), prepare) {
+            match Self::open_once(path.clone()) {
                 // Of two that hold a new file and each wait for the other, SQLite refuses one at once; closed, it lets the
                 // other go on.
                 Err(error) if error.is_busy() && begin.elapsed() < BUSY => {
@@ -160,28 +169,7 @@ impl Store {
         }
     }
 
-    /// Opens a trace for a process that writes once and ends: alone where nobody else has it open, which saves the file
-    /// through which several share the write-ahead log. Whoever comes meanwhile waits.
-    ///
-    /// # Errors
-    ///
-    /// As [`Store::open`].
-    pub fn open_briefly(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
-        let path = path.into();
-        let alone = Self::open_with(path.clone(), |connection, path| {
-            take_alone(connection).map_err(|source| sqlite(path, source))?;
-            prepare(connection, path)
-        });
-        match alone {
-            Err(error) if error.is_busy() => Self::open(path),
-            opened => opened,
-        }
-    }
-
-    fn open_with(
-        path: PathBuf,
-        prepare: impl FnOnce(&mut Connection, &Path) -> Result<(), StoreError>,
-    ) -> Result<Self, StoreError> {
+    fn open_once(path: PathBuf) -> Result<Self, StoreError> {
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
             std::fs::create_dir_all(directory)
                 .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?;
@@ -194,12 +182,14 @@ impl Store {
         let mut connection =
             Connection::open_with_flags(&path, flags).map_err(|source| sqlite(&path, source))?;
         prepare(&mut connection, &path)?;
-        Ok(Self {
+        let store = Self {
             path,
             connection: Mutex::new(connection),
             redactor: Redactor::from_environment(),
             of_runs: Mutex::default(),
-        })
+        };
+        store.bring_in()?;
+        Ok(store)
     }
 
     /// Opens a trace to read it. One that cannot be written, such as a copy on a medium for reading only, is read as it is.
@@ -224,6 +214,12 @@ impl Store {
         let unwritable = |path: &Path, why: String| StoreError::Unwritable { path: path.to_path_buf(), why };
         if std::fs::metadata(&wal).is_ok_and(|wal| wal.len() > 0) {
             return Err(unwritable(&path, "its -wal file holds rows that cannot be read there".to_owned()));
+        }
+        if Self::waits_in_spool(&path) {
+            return Err(unwritable(
+                &path,
+                "decisions wait in its -spool file that cannot be brought in".to_owned(),
+            ));
         }
         // Without a file for the locks of readers, which cannot be made there; nothing changes what cannot be written.
         let uri = format!("file:{}?immutable=1", percent_encoded(&path));
@@ -250,35 +246,6 @@ impl Store {
             redactor: Redactor::from_environment(),
             of_runs: Mutex::default(),
         })
-    }
-
-    /// Closing leaves the write-ahead log beside the trace, to be brought in by whoever opens it next: for a process that
-    /// writes a few rows and ends, and would spend most of its time on waiting for the disk.
-    ///
-    /// # Errors
-    ///
-    /// When SQLite refuses.
-    pub(super) fn leave_the_log(&self) -> Result<(), StoreError> {
-        self.connection()
-            .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
-            .map(|_| ())
-            .map_err(|source| sqlite(&self.path, source))
-    }
-
-    /// Brings the log in and empties it, when it is long and nobody else is at it. Processes of which each writes once never
-    /// do that by themselves: what was brought in is known to none that comes later, so the log would grow for ever.
-    /// Whatever goes wrong, the rows are safe in the log, and the next one tries again.
-    pub(super) fn shorten_the_log(&self) {
-        let mut log = self.path.clone().into_os_string();
-        log.push("-wal");
-        if std::fs::metadata(&log).is_ok_and(|log| log.len() >= LONG_LOG) {
-            let mut connection = self.connection();
-            // Nobody is waited for.
-            let _ = connection
-                .busy_timeout(Duration::ZERO)
-                .and_then(|()| connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())))
-                .and_then(|()| connection.busy_handler(Some(wait())));
-        }
     }
 
     /// The same with another list of secrets than those of this process's environment.
@@ -317,19 +284,6 @@ impl Store {
         };
         run(&mut connection).map_err(|source| sqlite(&self.path, source))
     }
-}
-
-/// Takes the trace for this connection alone, if nobody has it open. SQLite keeps the index of the log in its own memory
-/// then, and everybody else out.
-fn take_alone(connection: &Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(Duration::ZERO)?;
-    connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
-    // The first use takes the lock. Whatever it fails for is found again by the usual way, which says what to do.
-    let taken = connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
-    if taken.is_err() {
-        connection.pragma_update(None, "locking_mode", "NORMAL")?;
-    }
-    Ok(())
 }
 
 fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
@@ -460,8 +414,16 @@ fn hex(bytes: impl AsRef<[u8]>) -> String {
 }
 
 /// The tables whose rows are linked.
-const LINKED: [&str; 7] =
-    ["runs", "steps", "policy_events", "sandbox_events", "messages", "pending_approvals", "prunings"];
+const LINKED: [&str; 8] = [
+    "runs",
+    "steps",
+    "policy_events",
+    "sandbox_events",
+    "messages",
+    "pending_approvals",
+    "prunings",
+    "spool",
+];
 
 /// A row as JSON, its columns in the order of their names, whichever kind of map `serde_json` was built with.
 fn row_json(connection: &Connection, table: &str, id: i64) -> rusqlite::Result<Option<String>> {

@@ -1,15 +1,16 @@
 //! Writes decisions, answers and ends.
 
-use super::{Pruned, Store, StoreError, link, now};
+use super::rows::{DecidedRun, Event, EventRow, RunRow, StepRow, insert_decided};
+use super::{Pruned, Store, StoreError, link, now, spool};
 use crate::approve::Answer;
-use crate::gate::{Action, Decision, DecisionCode, Request};
+use crate::gate::{Action, Decision, Request};
 use crate::present::not_started;
 use crate::redact::Redactor;
 use crate::session::{RecordError, RecordId, Recorder, Session};
-use cmdgate_classifier::Verdict;
 use cmdgate_executor::{Backend, ExecError, Finished, Outcome};
-use rusqlite::{Transaction, named_params, params};
+use rusqlite::{Transaction, params};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::sync::PoisonError;
 
 /// What a file tool would write is kept with its question up to this length, in bytes.
@@ -44,7 +45,8 @@ pub struct RunRecorder<'s> {
 }
 
 impl RunInfo {
-    fn of(kind: &'static str, goal: Option<String>, session: &Session) -> Self {
+    /// Of a run in a session.
+    pub fn of(kind: &'static str, goal: Option<String>, session: &Session) -> Self {
         let gate = session.gate();
         Self {
             kind,
@@ -56,32 +58,9 @@ impl RunInfo {
     }
 }
 
-/// Writes the row of a run, which has ended already when an outcome is given.
-fn insert_run(
-    transaction: &Transaction<'_>,
-    info: &RunInfo,
-    redactor: &Redactor,
-    outcome: Option<&str>,
-) -> rusqlite::Result<i64> {
-    let at = now();
-    transaction
-        .prepare_cached(
-            "INSERT INTO runs (started_at, ended_at, kind, goal, root, sandbox, approval, outcome)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        )?
-        .execute(params![
-            at,
-            outcome.map(|_| &at),
-            info.kind,
-            info.goal.as_deref().map(|goal| redactor.text(goal)),
-            info.root,
-            info.sandbox,
-            info.approval,
-            outcome,
-        ])?;
-    let run = transaction.last_insert_rowid();
-    link(transaction, "runs", run)?;
-    Ok(run)
+/// What also takes out what the settings of a session call secret.
+fn in_session(redactor: Redactor, session: &Session) -> Result<Redactor, StoreError> {
+    Ok(redactor.with_patterns(&session.gate().settings().trace.redact)?)
 }
 
 impl Store {
@@ -115,8 +94,8 @@ impl Store {
         Ok(RunRecorder { retained, ..recorder })
     }
 
-    /// Writes down a run that decides and nothing more, with its outcome, at once: whoever waits for the answer waits for
-    /// one commit. The trace is not pruned first; that is left to those who have time.
+    /// Writes down a run that decides and nothing more, with its outcome, at once. The trace is not pruned first; that is
+    /// left to those who have time.
     ///
     /// # Errors
     ///
@@ -128,29 +107,56 @@ impl Store {
         session: &Session,
         decisions: &[(Request, Decision)],
         outcome: &str,
-    ) -> Result<(RunRecorder<'_>, Vec<RecordId>), StoreError> {
+    ) -> Result<(i64, Vec<RecordId>), StoreError> {
         let redactor = self.redactor_of(session)?;
+        let run = DecidedRun::new(&RunInfo::of(kind, goal, session), decisions, outcome, &redactor);
+        let (run, steps) = self.write(|transaction| run.insert(transaction))?;
+        Ok((run, steps.into_iter().map(RecordId).collect()))
+    }
+
+    /// The same for a process that answers once and ends, and needs no numbers: mostly without opening the trace, as a line
+    /// of the spool beside it, which whoever opens the trace next brings in.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::open`] and [`Store::record_decisions`].
+    pub fn note_decisions(
+        path: impl Into<PathBuf>,
+        kind: &'static str,
+        goal: Option<String>,
+        session: &Session,
+        decisions: &[(Request, Decision)],
+        outcome: &str,
+    ) -> Result<(), StoreError> {
+        let redactor = Redactor::from_environment();
         let info = RunInfo::of(kind, goal, session);
-        self.leave_the_log()?;
-        let recorded = self.write(|transaction| {
-            let run = insert_run(transaction, &info, &redactor, Some(outcome))?;
-            let recorder = RunRecorder { store: self, run, redactor, questions: None, retained: None };
-            let steps = decisions.iter().map(|(request, decision)| {
-                recorder.insert_step(transaction, request, decision).map(RecordId)
-            });
-            let steps = steps.collect::<rusqlite::Result<_>>()?;
-            Ok((recorder, steps))
-        })?;
-        self.shorten_the_log();
-        Ok(recorded)
+        Self::note(path.into(), &info, &in_session(redactor, session)?, decisions, outcome)
+    }
+
+    /// The same without a session.
+    pub(crate) fn note(
+        path: PathBuf,
+        info: &RunInfo,
+        redactor: &Redactor,
+        decisions: &[(Request, Decision)],
+        outcome: &str,
+    ) -> Result<(), StoreError> {
+        let run = DecidedRun::new(info, decisions, outcome, redactor);
+        if spool::add(&path, &run)? {
+            return Ok(());
+        }
+        let store = Self::open(path)?;
+        store.write(|transaction| run.insert(transaction))?;
+        store.begin_spool()
     }
 
     fn redactor_of(&self, session: &Session) -> Result<Redactor, StoreError> {
-        Ok(self.redactor.clone().with_patterns(&session.gate().settings().trace.redact)?)
+        in_session(self.redactor.clone(), session)
     }
 
     fn begin_with(&self, info: &RunInfo, redactor: Redactor) -> Result<RunRecorder<'_>, StoreError> {
-        let run = self.write(|transaction| insert_run(transaction, info, &redactor, None))?;
+        let row = RunRow::new(info, &redactor, None);
+        let run = self.write(|transaction| row.insert(transaction))?;
         Ok(RunRecorder { store: self, run, redactor, questions: None, retained: None })
     }
 
@@ -238,7 +244,7 @@ impl RunRecorder<'_> {
         reason: &str,
     ) -> Result<(), StoreError> {
         let event = Event { kind: "answer", effect: "approve", source: "approver", reason };
-        self.store.write(|transaction| self.policy_event(transaction, record.0, request, decision, &event))
+        self.event(record, request, decision, &event)
     }
 
     /// The same, keeping the questions about commands that nobody answers, so that another process can answer and
@@ -281,44 +287,16 @@ impl RunRecorder<'_> {
         })
     }
 
-    /// Writes a step with its decision.
-    fn insert_step(
+    /// Writes a policy event of a step.
+    fn event(
         &self,
-        transaction: &Transaction<'_>,
+        record: RecordId,
         request: &Request,
         decision: &Decision,
-    ) -> rusqlite::Result<i64> {
-        transaction
-            .prepare_cached(
-                "INSERT INTO steps (run_id, step, at, tool, tool_call, effect, source, code, verdict)
-                 VALUES (:run, (SELECT coalesce(max(step), 0) + 1 FROM steps WHERE run_id = :run),
-                         :at, :tool, :call, :effect, :source, :code, :verdict)",
-            )?
-            .execute(named_params! {
-                ":run": self.run,
-                ":at": now(),
-                ":tool": tool_of(&request.action),
-                ":call": self.redactor.value(call_of(request)).to_string(),
-                ":effect": decision.effect.as_str(),
-                ":source": decision.source.as_str(),
-                ":code": decision.code.map(DecisionCode::as_str),
-                ":verdict": decision.verdict.map(Verdict::as_str),
-            })?;
-        let step = transaction.last_insert_rowid();
-        link(transaction, "steps", step)?;
-        self.policy_event(
-            transaction,
-            step,
-            request,
-            decision,
-            &Event {
-                kind: "decision",
-                effect: decision.effect.as_str(),
-                source: decision.source.as_str(),
-                reason: &decision.reason,
-            },
-        )?;
-        Ok(step)
+        event: &Event<'_>,
+    ) -> Result<(), StoreError> {
+        let row = EventRow::new(request, decision, event, &self.redactor);
+        self.store.write(|transaction| row.insert(transaction, self.run, record.0))
     }
 
     fn sandbox_event(
@@ -336,47 +314,16 @@ impl RunRecorder<'_> {
             .execute(params![self.run, step, now(), kind, backend, self.redactor.value(detail).to_string()])?;
         link(transaction, "sandbox_events", transaction.last_insert_rowid())
     }
-
-    fn policy_event(
-        &self,
-        transaction: &Transaction<'_>,
-        step: i64,
-        request: &Request,
-        decision: &Decision,
-        event: &Event<'_>,
-    ) -> rusqlite::Result<()> {
-        let ruling = decision.ruling.as_ref();
-        let act = ruling.map_or(request.action.act(), |ruling| ruling.act);
-        let target = match ruling {
-            Some(ruling) if !ruling.target.is_empty() => ruling.target.clone(),
-            Some(_) | None => request.action.text().into_owned(),
-        };
-        transaction
-            .prepare_cached(
-                "INSERT INTO policy_events (run_id, step_id, at, kind, act, target, effect, rule, layer, source, reason)
-                 VALUES (:run, :step, :at, :kind, :act, :target, :effect, :rule, :layer, :source, :reason)",
-            )?
-            .execute(named_params! {
-                ":run": self.run,
-                ":step": step,
-                ":at": now(),
-                ":kind": event.kind,
-                ":act": act.as_str(),
-                ":target": self.redactor.text(&target),
-                ":effect": event.effect,
-                ":rule": decision.rule(),
-                ":layer": decision.layer(),
-                ":source": event.source,
-                ":reason": self.redactor.text(event.reason),
-            })?;
-        link(transaction, "policy_events", transaction.last_insert_rowid())
-    }
 }
 
 impl Recorder for RunRecorder<'_> {
     fn decided(&self, request: &Request, decision: &Decision) -> Result<RecordId, RecordError> {
-        let step = self.store.write(|transaction| self.insert_step(transaction, request, decision))?;
-        Ok(RecordId(step))
+        let step = (
+            StepRow::new(request, decision, &self.redactor),
+            EventRow::of_decision(request, decision, &self.redactor),
+        );
+        let number = self.store.write(|transaction| insert_decided(transaction, self.run, &step))?;
+        Ok(RecordId(number))
     }
 
     fn answered(
@@ -404,9 +351,7 @@ impl Recorder for RunRecorder<'_> {
             Answer::Defer => ("defer", String::new()),
         };
         let event = Event { kind: "answer", effect, source: "approver", reason: &reason };
-        self.store
-            .write(|transaction| self.policy_event(transaction, record.0, request, decision, &event))?;
-        Ok(())
+        Ok(self.event(record, request, decision, &event)?)
     }
 
     fn decided_again(
@@ -421,9 +366,7 @@ impl Recorder for RunRecorder<'_> {
             source: decision.source.as_str(),
             reason: &decision.reason,
         };
-        self.store
-            .write(|transaction| self.policy_event(transaction, record.0, request, decision, &event))?;
-        Ok(())
+        Ok(self.event(record, request, decision, &event)?)
     }
 
     fn deferred(
@@ -507,32 +450,6 @@ impl Recorder for RunRecorder<'_> {
             link(transaction, "steps", record.0)
         })?;
         Ok(())
-    }
-}
-
-/// What differs between the kinds of policy events.
-struct Event<'a> {
-    kind: &'a str,
-    effect: &'a str,
-    source: &'a str,
-    reason: &'a str,
-}
-
-const fn tool_of(action: &Action) -> &'static str {
-    match action {
-        Action::Shell(_) => "shell",
-        Action::Exec(_) => "exec",
-        Action::Read(_) => "read_file",
-        Action::Write(_) => "write_file",
-    }
-}
-
-fn call_of(request: &Request) -> Value {
-    let workdir = request.workdir.as_ref().map(|path| path.to_string_lossy());
-    match &request.action {
-        Action::Shell(command) => json!({ "command": command, "workdir": workdir }),
-        Action::Exec(argv) => json!({ "argv": argv, "workdir": workdir }),
-        Action::Read(path) | Action::Write(path) => json!({ "path": path.to_string_lossy() }),
     }
 }
 

@@ -4,6 +4,7 @@ use crate::gate::{Decision, Gate, Request};
 use crate::session::{Recorder, Session};
 use cmdgate_policy::{Effect, Policy};
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 const INFO: RunInfo = RunInfo {
     kind: "command",
@@ -331,8 +332,8 @@ fn decisions_that_are_recorded_at_once_are_there_whole_or_not_at_all() {
     let store = Store::open(dir.path().join("trace.db")).unwrap();
     let decisions = [decide("ls"), decide("rm x")];
     let (run, steps) = store.record_decisions("hook", None, &session, &decisions, "answered").unwrap();
-    assert_eq!(store.outcome(run.run()).unwrap().as_deref(), Some("answered"));
-    let listed = store.steps(&Filter { run: Some(run.run()), ..Filter::default() }).unwrap();
+    assert_eq!(store.outcome(run).unwrap().as_deref(), Some("answered"));
+    let listed = store.steps(&Filter { run: Some(run), ..Filter::default() }).unwrap();
     assert_eq!(listed.iter().map(|step| step.id).collect::<Vec<_>>(), [steps[0].0, steps[1].0]);
     assert_eq!((listed[0].command.as_str(), listed[1].status), ("ls", "denied"));
     // Each row has one link: a run, and two of each decision.
@@ -345,63 +346,239 @@ fn decisions_that_are_recorded_at_once_are_there_whole_or_not_at_all() {
     assert_eq!((store.steps(&Filter::default()).unwrap().len(), store.verify().unwrap().links), (2, 5));
 }
 
-#[test]
-fn a_log_that_is_left_does_not_grow_for_ever() {
-    let dir = tempfile::tempdir().unwrap();
-    let session = plain_session(dir.path());
-    let path = dir.path().join("trace.db");
-    let (mut longest, mut emptied) = (0, 0);
-    for _ in 0..60 {
-        // Each as a process of its own has it.
-        let store = Store::open(&path).unwrap();
-        store.record_decisions("hook", None, &session, &[decide("ls")], "answered").unwrap();
-        drop(store);
-        let log = fs::metadata(dir.path().join("trace.db-wal")).unwrap().len();
-        longest = longest.max(log);
-        emptied += u32::from(log == 0);
+/// A trace to which processes write that answer once, and the file beside it.
+struct Spooled {
+    dir: tempfile::TempDir,
+    session: Session,
+    path: PathBuf,
+    spool: PathBuf,
+}
+
+impl Spooled {
+    /// With so many decisions, of which the first is in the trace and the others wait.
+    fn with(count: usize) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let session = plain_session(dir.path());
+        let (path, spool) = (dir.path().join("trace.db"), dir.path().join("trace.db-spool"));
+        let spooled = Self { dir, session, path, spool };
+        (1..=count).for_each(|number| spooled.note(&format!("ls {number}")));
+        spooled
     }
-    assert!((LONG_LOG / 2..LONG_LOG + 100_000).contains(&longest), "{longest}");
-    assert!((1..=10).contains(&emptied), "{emptied}");
-    let store = Store::open(&path).unwrap();
-    assert_eq!((store.steps(&Filter::default()).unwrap().len(), faults(&store).len()), (60, 0));
+
+    fn note(&self, command: &str) {
+        self.try_note(command).unwrap();
+    }
+
+    fn try_note(&self, command: &str) -> Result<(), StoreError> {
+        Store::note_decisions(&self.path, "hook", None, &self.session, &[decide(command)], "answered")
+    }
+
+    fn lines(&self) -> Vec<String> {
+        fs::read_to_string(&self.spool).unwrap().split_inclusive('\n').map(ToOwned::to_owned).collect()
+    }
+
+    /// Every command in the order of recording, and the kinds of all faults.
+    fn opened(&self) -> (Vec<String>, Vec<&'static str>) {
+        let store = Store::open(&self.path).unwrap();
+        let steps = store.steps(&Filter::default()).unwrap();
+        (steps.into_iter().map(|step| step.command).collect(), faults(&store))
+    }
+
+    /// What was kept of spools in which something was wrong.
+    fn kept(&self) -> Vec<String> {
+        let files = fs::read_dir(self.dir.path()).unwrap().map(|file| file.unwrap().path());
+        let kept = files.filter(|path| path.to_string_lossy().contains("-spool-faulty-"));
+        kept.map(|path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned()).collect()
+    }
+}
+
+fn numbered(numbers: impl IntoIterator<Item = usize>) -> Vec<String> {
+    numbers.into_iter().map(|number| format!("ls {number}")).collect()
 }
 
 #[test]
-fn whoever_writes_briefly_is_alone_or_shares() {
+fn what_waits_beside_the_trace_is_brought_in_by_whoever_opens_it() {
     // contract: P12
-    let dir = tempfile::tempdir().unwrap();
-    let session = plain_session(dir.path());
-    let path = dir.path().join("trace.db");
-    let note = |store: &Store, command: &str| {
-        store.record_decisions("hook", None, &session, &[decide(command)], "answered").unwrap();
-    };
-    let commands = |store: &Store| {
-        store.steps(&Filter::default()).unwrap().into_iter().map(|step| step.command).collect::<Vec<_>>()
-    };
-    // Also where there is no trace yet.
-    note(&Store::open_briefly(&path).unwrap(), "ls 1");
-    let shared = dir.path().join("trace.db-shm");
-    let _ = fs::remove_file(&shared);
-    note(&Store::open_briefly(&path).unwrap(), "ls 2");
-    assert!(!shared.exists(), "nobody else had it open");
-    // One that is open all the time goes on, and sees what others write.
-    let long = Store::open(&path).unwrap();
-    assert_eq!(commands(&long), ["ls 1", "ls 2"]);
-    note(&Store::open_briefly(&path).unwrap(), "ls 3");
-    assert!(shared.exists());
-    record(&long, &["ls 4"]);
-    assert_eq!(commands(&long), ["ls 1", "ls 2", "ls 3", "ls 4"]);
-    drop(long);
-    // Others wait for one that is alone.
-    let alone = Store::open_briefly(&path).unwrap();
+    let spooled = Spooled::with(4);
+    assert_eq!(spooled.lines().len(), 1 + 3);
+    assert_eq!(fs::metadata(&spooled.path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::metadata(&spooled.spool).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(spooled.opened(), (numbered(1..=4), vec![]));
+    assert_eq!(spooled.lines().len(), 1);
+    spooled.note("ls 5");
+    assert_eq!(spooled.opened(), (numbered(1..=5), vec![]));
+    // It says when it was decided, not when it was brought in.
+    spooled.note("rm 6");
+    let line = spooled.lines().remove(1);
+    let store = Store::open(&spooled.path).unwrap();
+    let step = store.steps(&Filter::default()).unwrap().pop().unwrap();
+    assert_eq!((step.command.as_str(), step.status), ("rm 6", "denied"));
+    let event = &store.step(step.id).unwrap().unwrap().policy_events[0];
+    assert!(line.contains(&step.at) && line.contains(event["at"].as_str().unwrap()), "{line}");
+    // What needs numbers is written to the trace itself, after what waits.
+    spooled.note("ls 7");
+    store.record_decisions("hook", None, &spooled.session, &[decide("ls 8")], "answered").unwrap();
+    drop(store);
+    assert_eq!(spooled.opened().0.len(), 8);
+}
+
+#[test]
+fn a_process_that_was_killed_leaves_neither_gaps_nor_copies() {
+    // contract: P12
+    let spooled = Spooled::with(4);
+    // Killed when the lines were in the trace, and not yet gone from the spool.
+    let before = fs::read(&spooled.spool).unwrap();
+    assert_eq!(spooled.opened(), (numbered(1..=4), vec![]));
+    fs::write(&spooled.spool, &before).unwrap();
+    spooled.note("ls 5");
+    assert_eq!(spooled.opened(), (numbered(1..=5), vec![]));
+    // Killed in the midst of a line, which so was never answered for.
+    for half in [&br#"{"run":{"at":"2026-"#[..], b"{", &[0xC3]] {
+        spooled.note("rm 1");
+        let number = spooled.opened().0.len();
+        let mut file = fs::OpenOptions::new().append(true).open(&spooled.spool).unwrap();
+        std::io::Write::write_all(&mut file, half).unwrap();
+        spooled.note("rm 2");
+        assert_eq!((spooled.opened().0.len(), spooled.opened().1), (number + 1, vec![]));
+    }
+    // Killed before there was a spool.
+    fs::remove_file(&spooled.path).unwrap();
+    fs::remove_file(&spooled.spool).unwrap();
+    drop(Store::open(&spooled.path).unwrap());
+    spooled.note("ls 1");
+    spooled.note("ls 2");
+    assert_eq!(spooled.opened(), (numbered(1..=2), vec![]));
+}
+
+#[test]
+fn what_is_changed_while_it_waits_is_found_and_nothing_of_it_lost() {
+    // contract: P12
+    type Change = fn(&mut Vec<String>);
+    let changes: [(&str, &[usize], Change); 9] = [
+        ("a word", &[1, 2, 9, 4], |lines| lines[2] = lines[2].replace("ls 3", "ls 9")),
+        ("a link", &[1, 2, 3, 4], |lines| lines[2] = line_with_another_link(&lines[2])),
+        ("a line is gone", &[1, 2, 4], |lines| drop(lines.remove(2))),
+        ("two have changed places", &[1, 3, 2, 4], |lines| lines.swap(1, 2)),
+        ("a line is there twice", &[1, 2, 2, 3, 4], |lines| lines.insert(1, lines[1].clone())),
+        ("a foreign line", &[1, 2, 3, 4], |lines| lines.insert(2, "{}\n".to_owned())),
+        ("a foreign member", &[1, 2, 4], |lines| lines[2] = lines[2].replacen('{', r#"{"x":1,"#, 1)),
+        ("the first line is gone", &[1, 2, 3, 4], |lines| drop(lines.remove(0))),
+        ("the first line is another", &[1, 2, 3, 4], |lines| lines[0] = line_with_another_link(&lines[0])),
+    ];
+    for (what, expected, change) in changes {
+        let spooled = Spooled::with(4);
+        let mut lines = spooled.lines();
+        change(&mut lines);
+        fs::write(&spooled.spool, lines.concat()).unwrap();
+        assert_eq!(spooled.opened(), (numbered(expected.iter().copied()), vec!["spool"]), "{what}");
+        assert_eq!(spooled.kept(), [lines.concat()], "{what}");
+        // It goes on, and what was wrong stays known.
+        spooled.note("ls 5");
+        assert_eq!(spooled.opened().0.len(), expected.len() + 1, "{what}");
+        assert_eq!((spooled.opened().1, spooled.kept().len()), (vec!["spool"], 1), "{what}");
+    }
+}
+
+fn line_with_another_link(line: &str) -> String {
+    let (rest, last) = line.split_at(line.len() - "0\"}\n".len());
+    format!("{rest}{}{}", if last.starts_with('0') { '1' } else { '0' }, &last[1..])
+}
+
+#[test]
+fn a_spool_that_is_taken_away_or_put_back_is_noticed() {
+    // contract: P12
+    let spooled = Spooled::with(3);
+    let old = fs::read(&spooled.spool).unwrap();
+    fs::remove_file(&spooled.spool).unwrap();
+    // Who opens the trace cannot know whether any hook came.
+    assert_eq!(spooled.opened(), (numbered(1..=1), vec![]));
+    spooled.note("ls 4");
+    assert_eq!(spooled.opened(), (vec!["ls 1".to_owned(), "ls 4".to_owned()], vec!["spool"]));
+
+    let spooled = Spooled::with(3);
+    spooled.opened();
+    spooled.note("ls 4");
+    spooled.opened();
+    fs::write(&spooled.spool, &old).unwrap();
+    let (commands, faults) = spooled.opened();
+    assert_eq!((commands.len(), faults), (6, vec!["spool"]));
+
+    for content in ["", "\n", "{}", "notes\n"] {
+        let spooled = Spooled::with(3);
+        fs::write(&spooled.spool, content).unwrap();
+        spooled.note("ls 4");
+        assert_eq!(
+            spooled.opened(),
+            (vec!["ls 1".to_owned(), "ls 4".to_owned()], vec!["spool"]),
+            "{content:?}"
+        );
+    }
+    // What is no file is no place to write to.
+    let spooled = Spooled::with(3);
+    fs::remove_file(&spooled.spool).unwrap();
+    fs::create_dir(&spooled.spool).unwrap();
+    let error = spooled.try_note("ls 4").unwrap_err().to_string();
+    assert!(error.contains("trace.db-spool") && error.contains("it is a directory"), "{error}");
+}
+
+#[test]
+fn a_spool_does_not_grow_for_ever() {
+    let spooled = Spooled::with(1);
+    let (mut longest, mut renewed) = (0, 0);
+    let mut before = 0;
+    for number in 2..=200 {
+        spooled.note(&format!("ls {number}"));
+        let length = fs::metadata(&spooled.spool).unwrap().len();
+        renewed += u32::from(length < before);
+        before = length;
+        longest = longest.max(length);
+    }
+    assert!((32_000..80_000).contains(&longest), "{longest}");
+    assert!((1..=10).contains(&renewed), "{renewed}");
+    assert_eq!(spooled.opened(), (numbered(1..=200), vec![]));
+}
+
+#[test]
+fn nothing_is_lost_while_others_open_the_trace() {
+    // contract: P12
+    let spooled = Spooled::with(0);
+    let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let waits = scope.spawn(|| commands(&Store::open(&path).unwrap()));
-        std::thread::sleep(Duration::from_millis(30));
-        note(&alone, "ls 5");
-        drop(alone);
-        assert_eq!(waits.join().unwrap().len(), 5);
+        let opens = scope.spawn(|| {
+            let mut opened = 0;
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                drop(Store::open(&spooled.path).unwrap());
+                opened += 1;
+            }
+            opened
+        });
+        let writers: Vec<_> = (0..4)
+            .map(|writer| {
+                let spooled = &spooled;
+                scope.spawn(move || (0..40).for_each(|n| spooled.note(&format!("ls {}", writer * 40 + n))))
+            })
+            .collect();
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(opens.join().unwrap() > 0);
     });
-    assert_eq!(faults(&Store::open(&path).unwrap()), <[&str; 0]>::default());
+    let (mut commands, faults) = spooled.opened();
+    commands.sort_by_key(|command| command[3..].parse::<usize>().unwrap());
+    assert_eq!((commands, faults), (numbered(0..160), vec![]));
+}
+
+#[test]
+fn a_trace_that_is_reached_by_a_link_has_no_second_spool() {
+    // contract: P12
+    let spooled = Spooled::with(2);
+    let link = spooled.dir.path().join("link.db");
+    std::os::unix::fs::symlink(&spooled.path, &link).unwrap();
+    let decided = [decide("ls 3")];
+    Store::note_decisions(&link, "hook", None, &spooled.session, &decided, "answered").unwrap();
+    assert!(!spooled.dir.path().join("link.db-spool").exists());
+    assert_eq!(spooled.opened().0.len(), 3);
 }
 
 #[test]
@@ -512,10 +689,8 @@ fn a_locked_trace_says_who_is_to_blame() {
     store.begin(&INFO).unwrap();
 }
 
-#[cfg(unix)]
 #[test]
 fn a_new_trace_is_for_its_owner_alone() {
-    use std::os::unix::fs::PermissionsExt as _;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("deep/er/trace.db");
     drop(Store::open(&path).unwrap());

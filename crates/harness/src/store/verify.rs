@@ -48,6 +48,13 @@ pub enum Fault {
         /// Its kind and name.
         what: String,
     },
+    /// What waited beside the trace was not as it was written.
+    Spool {
+        /// What was wrong, when it was found first.
+        what: String,
+        /// How often something was wrong.
+        times: i64,
+    },
     /// The row was added without a link.
     Added {
         /// Its table.
@@ -70,6 +77,9 @@ impl std::fmt::Display for Fault {
             Self::Removed { table, id } => write!(f, "row {id} of {table} was removed"),
             Self::Added { table, id } => write!(f, "row {id} of {table} was added by something else"),
             Self::Foreign { what } => write!(f, "{what} was added, which can change what is written or read"),
+            Self::Spool { what, times } => {
+                write!(f, "the spool beside the trace was not as it was written ({times} times): {what}")
+            }
             Self::Damaged { what } => write!(f, "the database is damaged: {what}"),
         }
     }
@@ -84,6 +94,7 @@ impl Fault {
             Self::Removed { .. } => "removed",
             Self::Added { .. } => "added",
             Self::Foreign { .. } => "foreign",
+            Self::Spool { .. } => "spool",
             Self::Damaged { .. } => "damaged",
         }
     }
@@ -161,6 +172,12 @@ pub(super) fn check_chain(connection: &Connection) -> rusqlite::Result<Verified>
     let foreign = statement.query_map([], |row| row.get::<_, String>(0))?;
     for what in foreign {
         faults.push(Fault::Foreign { what: what? });
+    }
+    let mut statement = connection.prepare("SELECT fault, faults FROM spool WHERE fault IS NOT NULL")?;
+    let spoiled =
+        statement.query_map([], |row| Ok(Fault::Spool { what: row.get(0)?, times: row.get(1)? }))?;
+    for fault in spoiled {
+        faults.push(fault?);
     }
     let damage: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if damage != "ok" {
