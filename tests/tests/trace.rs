@@ -230,6 +230,35 @@ fn files_that_rules_deny_to_read_are_hidden_from_every_command() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn a_trace_in_the_project_is_out_of_reach_of_what_runs() {
+    // contract: S26, P12
+    for name in ["trace.db", "deep/t[1]*.db"] {
+        let project = Project::new();
+        std::fs::create_dir_all(project.root().join("deep")).unwrap();
+        let run = |command: &str| {
+            project.harness(
+                [
+                    &["run", "--sandbox", "workspace_write", "--approval", "never", "--trace", name],
+                    &["--", command][..],
+                ]
+                .concat(),
+            )
+        };
+        assert_eq!(run("touch made").code, 0);
+        for end in ["", "-wal", "-shm", "-spool"] {
+            for command in ["echo x >> '{}'", "rm -f '{}'", "mv made '{}'", "truncate -s 0 '{}'"] {
+                let command = command.replace("{}", &format!("{name}{end}"));
+                let ran = run(&command);
+                assert!(ran.code != 0, "{command}: {ran:?}");
+            }
+        }
+        let verified = project.harness(["log", "verify", "--trace", name]);
+        assert!(verified.code == 0 && !verified.stdout.starts_with("0 links"), "{verified:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn a_trace_that_cannot_be_written_is_read_and_nothing_runs() {
     // contract: P12
     let project = Project::new();

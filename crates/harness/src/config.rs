@@ -43,6 +43,8 @@ pub struct Overrides {
     pub timeout_ms: Option<NonZeroU64>,
     /// `--policy FILE`, in order.
     pub files: Vec<PathBuf>,
+    /// `--trace FILE`. In the project it is a protected path, with the files that belong to it.
+    pub trace: Option<PathBuf>,
 }
 
 /// The directories of the user, taken from the environment once.
@@ -173,7 +175,7 @@ pub fn load(root: &Path, dirs: &UserDirs, overrides: &Overrides) -> Result<Loade
         }
         stack.add(COMMAND_LINE, file, |_| Ok(false))?;
     }
-    stack.layers.push(overrides.as_layer());
+    stack.layers.push(overrides.as_layer(&real));
     // The strictest profile that any layer names is the ground on which all of them stand.
     let profile =
         stack.layers.iter().filter_map(|layer| layer.settings.profile).max().unwrap_or(ProfileName::Default);
@@ -214,16 +216,38 @@ impl Stack {
 }
 
 impl Overrides {
-    /// What the command line sets, as the topmost layer: a lock below it holds.
-    fn as_layer(&self) -> Layer {
+    /// What the command line sets for a project, as the topmost layer: a lock below it holds.
+    fn as_layer(&self, root: &Path) -> Layer {
         let mut layer = Layer::new(COMMAND_LINE);
         layer.settings.sandbox = self.sandbox;
         layer.settings.approval = self.approval;
         layer.settings.grammar = self.grammar;
         layer.settings.profile = self.profile;
         layer.settings.limits.timeout_ms = self.timeout_ms;
+        if let Some(trace) = &self.trace {
+            layer.settings.protected_paths = files_of_trace(trace, root);
+        }
         layer
     }
+}
+
+/// The files of a trace that lies in the project, relative to it: the database, what SQLite keeps beside it, and what waits
+/// to be brought in.
+fn files_of_trace(trace: &Path, root: &Path) -> Vec<String> {
+    let named = std::path::absolute(trace).unwrap_or_else(|_| trace.to_path_buf());
+    // The directory of one that is not there yet, and what a link leads to.
+    let in_place = named
+        .parent()
+        .zip(named.file_name())
+        .and_then(|(directory, name)| fs::canonicalize(directory).ok().map(|directory| directory.join(name)));
+    let mut places: Vec<PathBuf> = in_place.into_iter().chain(fs::canonicalize(&named).ok()).collect();
+    places.dedup();
+    let inside = places.iter().filter_map(|place| place.strip_prefix(root).ok()?.to_str());
+    inside
+        .flat_map(|path| {
+            ["", "-wal", "-shm", "-spool"].map(|end| cmdgate_policy::escape(&format!("{path}{end}")))
+        })
+        .collect()
 }
 
 fn read(path: &Path) -> Result<Option<String>, ConfigError> {

@@ -595,7 +595,7 @@ impl Session {
             if approved.provision().confine_reads { Reads::ProjectAndSystem } else { Reads::Everything };
         let open = settings.unprotected_paths.iter().flatten();
         let protected = open.fold(PathList::default_protected(), |list, entry| list.without(entry));
-        let protected = settings.protected().fold(protected, PathList::with);
+        let protected = settings.protected().map(unescaped).fold(protected, PathList::with);
         // What the user allows, and the record, wherever the project lies: it may be the home directory.
         let users = UserDirs::from_environment();
         let own = [users.config, users.state].into_iter().flatten();
@@ -625,6 +625,16 @@ impl Session {
             ..Sandbox::default()
         }
     }
+}
+
+/// A path as the sandbox takes it: in the patterns of a policy, a backslash takes the meaning off what follows.
+fn unescaped(pattern: &str) -> String {
+    let mut characters = pattern.chars();
+    std::iter::from_fn(|| match characters.next()? {
+        '\\' => characters.next(),
+        character => Some(character),
+    })
+    .collect()
 }
 
 /// Why an ask did not become a run.

@@ -96,7 +96,7 @@ fn run(args: &AgentArgs) -> Result<Exit, Exit> {
         None => model,
     };
     let root = args.decide.root()?;
-    let loaded = args.decide.load(&root, None)?;
+    let loaded = args.decide.recorded_in(args.trace.as_ref()).load(&root, None)?;
     let store = open_store(args.trace.as_ref())?;
     let goal = match (&args.goal, args.resume) {
         (_, Some(run)) => goal_of(&store, run)?,

@@ -106,7 +106,8 @@ fn run(args: &ApprovalsArgs) -> Result<Exit, Exit> {
         }
         ApprovalsCommand::Show { id } => {
             let pending = find(&store, *id)?;
-            let changes = if pending.is_open() { changes_of(&pending) } else { Vec::new() };
+            let changes =
+                if pending.is_open() { changes_of(&pending, args.trace.as_ref()) } else { Vec::new() };
             if args.json {
                 return print_json(&Approval::new(&pending, Some(&changes)));
             }
@@ -118,7 +119,7 @@ fn run(args: &ApprovalsArgs) -> Result<Exit, Exit> {
         }
         ApprovalsCommand::Approve { id } => {
             let pending = store.answer(*id, true, "").map_err(failed)?;
-            let changes = changes_of(&pending);
+            let changes = changes_of(&pending, args.trace.as_ref());
             if args.json {
                 return print_json(&Approval::new(&pending, Some(&changes)));
             }
@@ -163,8 +164,7 @@ fn run(args: &ApprovalsArgs) -> Result<Exit, Exit> {
                     ),
                 ));
             }
-            let decide = options_of(&pending)?;
-            let session = decide.session(None)?;
+            let session = options_of(&pending, args.trace.as_ref())?.session(None)?;
             // One that was used or denied is refused for that, further down.
             let changes = if pending.state == "approved" { pending.changes(&session) } else { Vec::new() };
             for change in &changes {
@@ -199,11 +199,11 @@ fn find(store: &crate::store::Store, id: i64) -> Result<Pending, Exit> {
 }
 
 /// What differs now from when it was asked, for whoever looks at a question that is still open.
-fn changes_of(pending: &Pending) -> Vec<String> {
+fn changes_of(pending: &Pending, trace: Option<&PathBuf>) -> Vec<String> {
     if !pending.root.is_dir() {
         return vec![format!("the project {} is gone", pending.root.display())];
     }
-    let Ok(session) = options_of(pending).and_then(|options| options.session(None)) else {
+    let Ok(session) = options_of(pending, trace).and_then(|options| options.session(None)) else {
         return vec!["the policy, which cannot be read now".to_owned()];
     };
     let mut changes = pending.changes(&session);
@@ -233,7 +233,7 @@ pub(super) fn options(decide: &DecideArgs, timeout: Option<std::time::Duration>)
 }
 
 /// The stored options again. One that is not understood ends it, because without it the run would be another one.
-fn options_of(pending: &Pending) -> Result<DecideArgs, Exit> {
+fn options_of(pending: &Pending, trace: Option<&PathBuf>) -> Result<DecideArgs, Exit> {
     fn one<T: ValueEnum>(options: &Value, name: &str) -> Result<Option<T>, Exit> {
         match options.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -254,6 +254,7 @@ fn options_of(pending: &Pending) -> Result<DecideArgs, Exit> {
         grammar: one(options, "grammar")?,
         profile: one(options, "profile")?,
         policy: policy.into_iter().flatten().filter_map(Value::as_str).map(PathBuf::from).collect(),
+        trace: trace.cloned(),
     })
 }
 

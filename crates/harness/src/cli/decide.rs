@@ -34,6 +34,9 @@ pub(crate) struct DecideArgs {
     /// A policy file besides the usual ones; can be repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Vec<PathBuf>,
+    /// The trace that the command line named, which nothing that runs may write.
+    #[arg(skip)]
+    pub(crate) trace: Option<PathBuf>,
 }
 
 /// `--sandbox`
@@ -109,7 +112,13 @@ impl DecideArgs {
             }),
             timeout_ms,
             files: self.policy.clone(),
+            trace: self.trace.clone(),
         }
+    }
+
+    /// The same for what is recorded in the trace that the command line names, if it names one.
+    pub(crate) fn recorded_in(&self, trace: Option<&PathBuf>) -> Self {
+        Self { trace: trace.cloned(), ..self.clone() }
     }
 
     /// The effective configuration for the root.

@@ -143,6 +143,7 @@ fn decided(args: &HookArgs, asked: &Asked) -> Result<Verdict, String> {
         approval: args.approval.or(args.contain.then_some(ApprovalName::Never)),
         grammar: Some(super::place::GrammarName::Sequence),
         policy: args.policy.clone(),
+        trace: args.trace.clone(),
         ..DecideArgs::default()
     };
     let session = decide
@@ -365,6 +366,10 @@ fn containment(args: &HookArgs) -> Result<Containment, String> {
     }
     for file in &args.policy {
         options.extend(["--policy".to_owned(), file.to_string_lossy().into_owned()]);
+    }
+    if let Some(trace) = &args.trace {
+        let trace = std::path::absolute(trace).map_err(|error| format!("--trace: {error}"))?;
+        options.extend(["--trace".to_owned(), trace.to_string_lossy().into_owned()]);
     }
     let permit = if args.contain {
         Some(crate::hook::code::permit().map_err(|error| error.to_string())?)

@@ -49,7 +49,7 @@ pub(crate) fn mcp(args: &McpArgs) -> Exit {
     let config = Config {
         root: args.decide.root.is_some().then(|| root.clone()),
         fallback: root,
-        overrides: args.decide.overrides(None),
+        overrides: args.decide.recorded_in(args.trace.as_ref()).overrides(None),
         dirs: UserDirs::from_environment(),
         options: super::approvals::options(&args.decide, None),
         answer_timeout: Duration::from_millis(args.answer_timeout_ms),

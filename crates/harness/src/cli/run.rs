@@ -149,7 +149,7 @@ fn commands_of(list: &Path) -> io::Result<String> {
 }
 
 fn perform(args: &Common, timeout: Option<u64>, mut tasks: Vec<Task>, keep_going: bool) -> Exit {
-    let session = match args.decide.session(None) {
+    let session = match args.decide.recorded_in(args.trace.as_ref()).session(None) {
         Ok(session) => session,
         Err(exit) => return exit,
     };
@@ -461,7 +461,13 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Exit> {
 
 /// Opens the trace at `path`, or the user's own.
 pub(crate) fn open_store(path: Option<&PathBuf>) -> Result<Store, Exit> {
-    Store::open(trace_at(path)?).map_err(|error| super::fail(Exit::Failed, error))
+    let failed = |error| super::fail(Exit::Failed, error);
+    let store = Store::open(trace_at(path)?).map_err(failed)?;
+    if path.is_some() {
+        // It may lie where commands write, and only what is there can be kept from them.
+        store.begin_spool().map_err(failed)?;
+    }
+    Ok(store)
 }
 
 /// The same to read it, also where it cannot be written.

@@ -34,18 +34,16 @@ fn write(
     let root = super::place::enclosing_repository(&here);
     let session = session(&root, policy);
     let redactor = Redactor::from_environment();
-    let (info, redactor, kept) = match &session {
-        Some(session) => {
-            let redactor = redactor.with_patterns(&session.gate().settings().trace.redact);
-            let begins = payload.get(..LOOKED_AT).unwrap_or(payload);
-            (RunInfo::of("hook", None, session), redactor.map_err(|error| error.to_string())?, begins)
-        }
+    let (info, redactor, kept) = if let Some(session) = &session {
+        let redactor = redactor.with_patterns(&session.gate().settings().trace.redact);
+        let begins = payload.get(..LOOKED_AT).unwrap_or(payload);
+        (RunInfo::of("hook", None, session), redactor.map_err(|error| error.to_string())?, begins)
+    } else {
+        let root = root.to_string_lossy().into_owned();
+        let info =
+            RunInfo { kind: "hook", goal: None, root, sandbox: "workspace_write", approval: "on_request" };
         // Without the settings it is not known what else is a secret.
-        None => {
-            let root = root.to_string_lossy().into_owned();
-            let (sandbox, approval) = ("workspace_write", "on_request");
-            (RunInfo { kind: "hook", goal: None, root, sandbox, approval }, redactor, <&[u8]>::default())
-        }
+        (info, redactor, <&[u8]>::default())
     };
     let cut = |text: &str| redactor.text(text).chars().take(KEPT).collect::<String>();
     let text = format!("(a payload of {} bytes) {}", payload.len(), cut(&String::from_utf8_lossy(kept)));

@@ -220,7 +220,11 @@ fn waiting(content: &[u8], brought_in: Option<&str>) -> Waiting {
             }
             old.unwrap_or(0)
         }
-        Some(_) | None => 0,
+        Some(_) => 0,
+        None => {
+            faults.push("it was not begun by this trace".to_owned());
+            0
+        }
     };
     let runs = found.into_iter().skip(old).map(|(_, run)| run).collect();
     let more = faults.len().saturating_sub(1);
@@ -268,7 +272,7 @@ impl Store {
 
     /// Begins a spool where there is none, so that the next process need not open the trace. That it cannot be begun costs
     /// that process time and nothing else.
-    pub(super) fn begin_spool(&self) -> Result<(), StoreError> {
+    pub(crate) fn begin_spool(&self) -> Result<(), StoreError> {
         // Of a trace that is reached by a link, the spool would not be found by those who take the file's own name.
         if !is_itself(self.path()) {
             return Ok(());
