@@ -1,7 +1,7 @@
 //! `cargo xtask demo`: the main job on a real repository, in under a minute once built.
 
 use crate::packages::{BUBBLEWRAP, GIT, ensure};
-use crate::steps::{cargo, root};
+use crate::steps::cargo;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{self, Write};
@@ -75,8 +75,8 @@ const ACTS: &[Act] = &[
 pub fn run() -> Result<()> {
     let mut out = io::stdout();
     ensure(&[BUBBLEWRAP, GIT])?;
-    writeln!(out, "Building the `harness` program …")?;
-    let status = cargo().args(["build", "--quiet", "--package", "cmdgate-harness"]).status()?;
+    writeln!(out, "Building the `harness` program; the first time this takes some minutes …")?;
+    let status = cargo().args(["build", "--package", "cmdgate-harness"]).status()?;
     if !status.success() {
         bail!("the build failed");
     }
@@ -84,16 +84,19 @@ pub fn run() -> Result<()> {
     let scratch = tempfile::tempdir().context("making a scratch directory")?;
     let project = scratch.path().join("project");
     make_repository(&project)?;
+    let program = |args: &[&str]| {
+        let mut command = Command::new(&harness);
+        command
+            .args(args)
+            .current_dir(&project)
+            .env("XDG_STATE_HOME", scratch.path().join("state"))
+            .env("XDG_CONFIG_HOME", scratch.path().join("config"));
+        command
+    };
     for (at, act) in ACTS.iter().enumerate() {
         writeln!(out, "\n── {}. {}\n", at + 1, act.title)?;
         writeln!(out, "$ harness {} -- '{}'", act.args.join(" "), act.command)?;
-        let output = Command::new(&harness)
-            .args(act.args)
-            .args(["--", act.command])
-            .current_dir(&project)
-            .env("XDG_STATE_HOME", scratch.path().join("state"))
-            .env("XDG_CONFIG_HOME", scratch.path().join("config"))
-            .output()?;
+        let output = program(&[act.args, &["--", act.command]].concat()).output()?;
         show(&output)?;
         let text = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
         let text = String::from_utf8_lossy(&text);
@@ -107,14 +110,17 @@ pub fn run() -> Result<()> {
             );
         }
     }
+    writeln!(out, "\n── {}. All that ran was recorded\n\n$ harness log tail", ACTS.len() + 1)?;
+    show(&program(&["log", "tail"]).output()?)?;
     let leftover = Command::new("pgrep").args(["-f", "sleep 300"]).output();
     if leftover.is_ok_and(|output| output.status.success()) {
         writeln!(out, "(some `sleep 300` runs on this machine; if it is not yours, that is a fault)")?;
     }
     writeln!(
         out,
-        "\nAll of that was recorded. Try next, in a project of yours:\n  \
-         cargo install --path crates/harness          # the `harness` program\n  \
+        "\nTry next, here:\n  \
+         cargo install --locked --path crates/harness # the `harness` program\n\
+         and in a project of yours:\n  \
          harness doctor                               # what this machine can enforce\n  \
          harness explain -- 'your command'            # why something is held back\n  \
          harness install claude-code --dry-run        # put it in front of an agent\n  \
@@ -136,8 +142,14 @@ fn show(output: &Output) -> Result<()> {
 
 /// The program that was just built.
 pub fn harness_binary() -> Result<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    let path = target.join("debug").join(format!("harness{}", std::env::consts::EXE_SUFFIX));
+    // A relative directory is relative to where cargo builds, and settings of cargo can name another one as well.
+    let metadata = cargo().args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).output()?;
+    let metadata: serde_json::Value =
+        serde_json::from_slice(&metadata.stdout).context("asking cargo where it builds")?;
+    let target = metadata.get("target_directory").and_then(serde_json::Value::as_str);
+    let path = Path::new(target.context("cargo does not say where it builds")?)
+        .join("debug")
+        .join(format!("harness{}", std::env::consts::EXE_SUFFIX));
     if path.is_file() { Ok(path) } else { bail!("{} is not there", path.display()) }
 }
 
