@@ -93,6 +93,8 @@ pub struct WirePath<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BadLine {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
     /// What is wrong.
     pub error: BadLineError,
 }

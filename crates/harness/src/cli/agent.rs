@@ -1,6 +1,7 @@
 //! `harness agent`: work on a goal until the project's own command says it is reached.
 
 use super::decide::DecideArgs;
+use super::out::say;
 use super::run::{Signals, open_store, runtime};
 use crate::agent::{
     Event, Kept, Message, OpenRouter, ProviderError, Retry, RunError, RunOutcome, RunResult, TaskContract,
@@ -231,7 +232,7 @@ fn show(
                 RunOutcome::OutOfTokens => "not done: the tokens were used up",
                 RunOutcome::Cancelled => "called off",
             };
-            anstream::eprintln!(
+            say!(
                 "harness: {what} after {} answers and {} tokens; `harness log --run {}` shows what was done",
                 result.steps,
                 result.tokens,
@@ -245,7 +246,7 @@ fn show(
         }
         Err(error) => {
             if let Some(run) = run.filter(|_| matches!(error, RunError::Provider(_))) {
-                anstream::eprintln!("harness: `harness agent --resume {run}` goes on where it stopped");
+                say!("harness: `harness agent --resume {run}` goes on where it stopped");
             }
             Err(super::fail(exit, error))
         }
@@ -311,8 +312,8 @@ impl Progress {
     fn line(&self, text: &str) {
         let text = shortened(text);
         match &self.spinner {
-            Some(spinner) => spinner.suspend(|| anstream::eprintln!("{text}")),
-            None => anstream::eprintln!("{text}"),
+            Some(spinner) => spinner.suspend(|| say!("{text}")),
+            None => say!("{text}"),
         }
     }
 

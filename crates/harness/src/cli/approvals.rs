@@ -1,7 +1,8 @@
 //! `harness approvals`: questions that wait for an answer.
 
 use super::decide::DecideArgs;
-use super::log::{new_table, print, print_json, short_time};
+use super::log::{must_be_there, new_table, print, print_json, short_time};
+use super::out::say;
 use crate::approve::pending::{Pending, PendingError};
 use crate::exit::Exit;
 use crate::present::printable;
@@ -80,6 +81,7 @@ pub(crate) fn approvals(args: &ApprovalsArgs) -> Exit {
 }
 
 fn run(args: &ApprovalsArgs) -> Result<Exit, Exit> {
+    must_be_there(args.trace.as_ref())?;
     let store = super::run::open_store(args.trace.as_ref())?;
     let failed = |error| super::fail(Exit::Unwell, error);
     match &args.command {
@@ -124,7 +126,7 @@ fn run(args: &ApprovalsArgs) -> Result<Exit, Exit> {
                 return print_json(&Approval::new(&pending, Some(&changes)));
             }
             for change in &changes {
-                anstream::eprintln!("changed since it was asked: {}", printable(change));
+                say!("changed since it was asked: {}", printable(change));
             }
             print(&format!(
                 "approved: {}\nsandbox  {}\nrun it with: harness approvals resume {id}\n",
@@ -168,15 +170,13 @@ fn run(args: &ApprovalsArgs) -> Result<Exit, Exit> {
             // One that was used or denied is refused for that, further down.
             let changes = if pending.state == "approved" { pending.changes(&session) } else { Vec::new() };
             for change in &changes {
-                anstream::eprintln!("changed since it was asked: {}", printable(change));
+                say!("changed since it was asked: {}", printable(change));
             }
             if let Some(around) = pending.changed_around().filter(|_| pending.state == "approved") {
-                anstream::eprintln!("changed since it was asked: {}", printable(&around));
+                say!("changed since it was asked: {}", printable(&around));
             }
             if !pending.same_policy(&session) {
-                anstream::eprintln!(
-                    "the policy changed since it was asked; it is decided again under the present one"
-                );
+                say!("the policy changed since it was asked; it is decided again under the present one");
             }
             if !changes.is_empty() && !force {
                 return Err(super::fail(

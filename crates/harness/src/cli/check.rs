@@ -1,12 +1,12 @@
 //! `harness check` and `harness explain`: the decision, for a program and for a person.
 
 use super::decide::DecideArgs;
+use super::out::{self, say};
 use crate::exit::Exit;
 use crate::gate::{Decision, Request};
 use crate::session::Session;
 use crate::{advice, diagnose, wire};
 use cmdgate_policy::Effect;
-use std::io::Write;
 
 /// Say what would be decided about a command under the effective policy, without running it
 ///
@@ -60,7 +60,7 @@ pub(crate) fn check(args: &CheckArgs) -> Exit {
         )
     };
     if let Some(line) = advice::untrusted(&session).filter(|_| decision.effect != Effect::Allow) {
-        anstream::eprintln!("harness: {line}");
+        say!("harness: {line}");
     }
     print(&text, decision.effect)
 }
@@ -83,8 +83,8 @@ fn decide(args: &DecideArgs, command: &str) -> Result<(Session, Request, Decisio
 }
 
 fn print(text: &str, effect: Effect) -> Exit {
-    if writeln!(anstream::stdout().lock(), "{text}").is_err() {
-        return Exit::Failed;
+    if let Err(exit) = out::write(format_args!("{text}\n")) {
+        return exit;
     }
     match effect {
         Effect::Allow => Exit::Success,

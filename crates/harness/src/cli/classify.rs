@@ -1,8 +1,10 @@
 //! `harness classify`: the verdict alone.
 
-use super::place::{GrammarName, absolute, enclosing_repository};
+use super::out;
+use super::place::{GrammarName, absolute, current, enclosing_repository};
 use crate::exit::Exit;
-use crate::wire::{BadLine, BadLineError, Classified};
+use crate::present::printable;
+use crate::wire::{BadLine, BadLineError, Classified, SCHEMA_VERSION};
 use cmdgate_classifier::{Context, Verdict, classify};
 use serde::Deserialize;
 use std::fs::File;
@@ -46,6 +48,7 @@ pub(crate) struct Args {
 
 /// A line of a batch. Other keys are left alone, so that a line can carry its own notes.
 #[derive(Debug, Deserialize)]
+#[serde(expecting = "an object")]
 struct Line {
     command: String,
     root: Option<String>,
@@ -53,11 +56,9 @@ struct Line {
 }
 
 pub(crate) fn run(args: &Args) -> Exit {
-    let current = match std::env::current_dir() {
+    let current = match current() {
         Ok(current) => current,
-        Err(error) => {
-            return super::fail(Exit::Failed, format_args!("the current directory cannot be read: {error}"));
-        }
+        Err(exit) => return exit,
     };
     let root =
         args.root.as_ref().map_or_else(|| enclosing_repository(&current), |root| absolute(&current, root));
@@ -86,31 +87,32 @@ pub(crate) fn run(args: &Args) -> Exit {
 
 fn one(command: &str, context: &Context<'_>, json: bool) -> Exit {
     let classification = classify(command, context);
-    let mut out = String::new();
+    let mut text = String::new();
     if json {
         match serde_json::to_string(&Classified::new(command, &classification)) {
-            Ok(text) => out = text,
+            Ok(json) => text = json,
             Err(error) => return super::fail(Exit::Failed, error),
         }
     } else {
-        out.push_str(classification.verdict().as_str());
+        text.push_str(classification.verdict().as_str());
         for finding in &classification.findings {
-            out.push_str("\n  ");
-            out.push_str(finding.code.as_str());
-            out.push_str(": `");
-            out.push_str(finding.span.of(command));
-            out.push_str("` ");
-            out.push_str(&finding.message);
+            text.push_str("\n  ");
+            text.push_str(finding.code.as_str());
+            text.push_str(": `");
+            text.push_str(&printable(finding.span.of(command)));
+            text.push_str("` ");
+            text.push_str(&printable(&finding.message));
         }
         if classification.findings.is_empty() && !classification.conditions.is_empty() {
-            out.push_str("\n  under: ");
+            text.push_str("\n  under: ");
             let names: Vec<&str> =
                 classification.conditions.iter().map(cmdgate_classifier::Condition::as_str).collect();
-            out.push_str(&names.join(", "));
+            text.push_str(&names.join(", "));
         }
     }
-    if writeln!(io::stdout().lock(), "{out}").is_err() {
-        return Exit::Failed;
+    text.push('\n');
+    if let Err(exit) = out::write_raw(text.as_bytes()) {
+        return exit;
     }
     match classification.verdict() {
         Verdict::Safe => Exit::Success,
@@ -122,7 +124,7 @@ fn batch(file: &Path, context: &Context<'_>, fixed_root: bool, fixed_cwd: bool) 
     let input: Box<dyn Read> = if file == Path::new("-") {
         Box::new(io::stdin().lock())
     } else {
-        match File::open(file) {
+        match open(file) {
             Ok(file) => Box::new(file),
             Err(error) => {
                 return super::fail(Exit::Usage, format_args!("cannot read {}: {error}", file.display()));
@@ -148,11 +150,25 @@ fn batch(file: &Path, context: &Context<'_>, fixed_root: bool, fixed_cwd: bool) 
             Ok(_) => judge_line(&bytes, number, context, fixed_root, fixed_cwd),
             Err(error) => return super::fail(Exit::Failed, format_args!("reading line {number}: {error}")),
         };
-        if writeln!(output, "{answer}").is_err() {
-            return Exit::Failed;
+        if let Err(error) = writeln!(output, "{answer}") {
+            // What could not be written is not tried again.
+            let _ = output.into_parts();
+            return ended(Err(error));
         }
     }
-    if output.flush().is_err() { Exit::Failed } else { Exit::Success }
+    let written = output.flush();
+    let _ = output.into_parts();
+    ended(written)
+}
+
+fn ended(written: io::Result<()>) -> Exit {
+    out::taken(written).map_or_else(|exit| exit, |()| Exit::Success)
+}
+
+/// A file to read lines from; a FIFO will do.
+fn open(path: &Path) -> io::Result<File> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(file) }
 }
 
 /// Drops the rest of a line that was too long.
@@ -204,6 +220,10 @@ fn judge_line(bytes: &[u8], number: u64, context: &Context<'_>, fixed_root: bool
 
 fn bad_line(number: u64, what: impl std::fmt::Display) -> String {
     let message = format!("{what}; a line must be a JSON object with a text `command`");
-    let bad = BadLine { error: BadLineError { code: "bad_line", line: number, message } };
-    serde_json::to_string(&bad).unwrap_or_else(|_| r#"{"error":{"code":"bad_line"}}"#.to_owned())
+    let bad = BadLine {
+        schema_version: SCHEMA_VERSION,
+        error: BadLineError { code: "bad_line", line: number, message },
+    };
+    serde_json::to_string(&bad)
+        .unwrap_or_else(|_| r#"{"schema_version":1,"error":{"code":"bad_line"}}"#.to_owned())
 }

@@ -1,5 +1,6 @@
 //! The options by which the deciding commands share root, policy and modes.
 
+use super::out::say;
 use super::place::enclosing_repository;
 use crate::config::{self, ConfigError, Loaded, Overrides, UserDirs};
 use crate::exit::Exit;
@@ -19,13 +20,13 @@ pub(crate) struct DecideArgs {
     /// the root, else the root]
     #[arg(long, value_name = "DIR", visible_alias = "cwd")]
     pub(crate) workdir: Option<PathBuf>,
-    /// What the kernel lets the command do [default: read_only]
+    /// What the kernel lets the command do [default: read_only, unless a policy says otherwise]
     #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) sandbox: Option<SandboxName>,
-    /// When a person is asked [default: on_request]
+    /// When a person is asked [default: on_request, unless a policy says otherwise]
     #[arg(long, value_enum, value_name = "POLICY")]
     pub(crate) approval: Option<ApprovalName>,
-    /// Which shell constructs the verdict understands [default: pipeline]
+    /// Which shell constructs the verdict understands [default: pipeline, unless a policy says otherwise]
     #[arg(long, value_enum)]
     pub(crate) grammar: Option<super::place::GrammarName>,
     /// A ready-made set of rules and settings
@@ -163,7 +164,7 @@ fn shown(path: &Path) -> String {
 pub(crate) fn config_failed(error: &ConfigError) -> Exit {
     match error {
         ConfigError::Policy { text, errors } => {
-            anstream::eprintln!("{}", crate::diagnose::policy_errors(text, errors));
+            say!("{}", crate::diagnose::policy_errors(text, errors));
             Exit::Policy
         }
         ConfigError::Read { .. } | ConfigError::Missing { .. } | ConfigError::Trust(_) => {

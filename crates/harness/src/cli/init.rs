@@ -41,6 +41,12 @@ fn run(args: &InitArgs) -> Result<Exit, Exit> {
         .root
         .as_ref()
         .map_or_else(|| super::place::enclosing_repository(&current), |root| current.join(root));
+    if !root.is_dir() {
+        return Err(super::fail(
+            Exit::Failed,
+            format_args!("--root {}: there is no such directory", printable(&root.to_string_lossy())),
+        ));
+    }
     let proposal = propose(&root).map_err(|error| super::fail(Exit::Failed, error))?;
     if args.dry_run {
         return print(&proposal.text);

@@ -1,18 +1,19 @@
 //! `harness log`: what was decided, what ran, and whether the trace is as it was written.
 
+use super::out;
 use super::progress::Progress;
 use crate::exit::Exit;
 use crate::present::printable;
 use crate::store::{Filter, Retention, Store, Which};
 use crate::wire::SCHEMA_VERSION;
-use crate::wire::trace::{Exported, Log, LoggedStep, StepDetail, WirePruned, WireVerified};
+use crate::wire::trace::{Exported, Log, LogLine, LoggedStep, StepDetail, WirePruned, WireVerified};
 use clap::Subcommand;
 use comfy_table::{Cell, ContentArrangement, Table, presets};
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp, Unit, civil, tz::TimeZone};
 use serde::Serialize;
 use std::fmt::Write as _;
-use std::io::{self, Write};
-use std::path::PathBuf;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How many steps are shown when nobody says.
@@ -165,15 +166,22 @@ fn list(args: &ListArgs) -> Result<Exit, Exit> {
         after: None,
         limit: Some(args.limit.unwrap_or(SHOWN)),
     };
-    let steps = steps(&store(&args.place)?, &filter)?;
+    let store = store(&args.place)?;
+    let found = steps(&store, &filter)?;
     if args.place.json {
-        return print_json(&Log::new(&steps));
+        return print_json(&Log::new(&found));
     }
-    if steps.is_empty() {
-        return print("nothing recorded\n");
+    if found.is_empty() {
+        let any = Filter { limit: Some(1), ..Filter::default() };
+        let none = if steps(&store, &any)?.is_empty() {
+            "nothing recorded\n"
+        } else {
+            "no recorded step is like that\n"
+        };
+        return print(none);
     }
     let mut table = new_table(["#", "time (UTC)", "run", "what became of it", "command", "why"]);
-    for step in &steps {
+    for step in &found {
         table.add_row([
             Cell::new(step.id),
             Cell::new(short_time(&step.at)),
@@ -204,17 +212,25 @@ fn tail(args: &TailArgs) -> Result<Exit, Exit> {
     loop {
         for step in steps(&store, &filter)? {
             filter.after = Some(step.id);
-            if args.place.json {
-                print_json(&step)?;
+            let line = if args.place.json {
+                let line = LogLine { schema_version: SCHEMA_VERSION, step: &step };
+                serde_json::to_string(&line).map_err(|error| super::fail(Exit::Failed, error))?
             } else {
-                print(&format!(
-                    "{:>6}  {}  {:<22}  {}\n",
+                format!(
+                    "{:>6}  {}  {:<22}  {}",
                     step.id,
                     short_time(&step.at),
                     became(&step),
                     shortened(&printable(&step.command))
-                ))?;
+                )
+            };
+            let mut out = io::stdout().lock();
+            let written = writeln!(out, "{line}").and_then(|()| out.flush());
+            if written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+                // Nobody reads what is still to come.
+                return Ok(Exit::Success);
             }
+            out::taken(written)?;
         }
         if !args.follow {
             return Ok(Exit::Success);
@@ -225,6 +241,17 @@ fn tail(args: &TailArgs) -> Result<Exit, Exit> {
 }
 
 fn verify(args: &VerifyArgs) -> Result<Exit, Exit> {
+    let trace = super::run::trace_at(args.place.trace.as_ref())?;
+    if is_absent(&trace) {
+        // An empty trace would be intact; of one that is gone nobody can say that.
+        return Err(super::fail(
+            Exit::Unwell,
+            format_args!(
+                "there is no trace {}: nothing was recorded there yet, or it was taken away",
+                trace.display()
+            ),
+        ));
+    }
     let store = store(&args.place)?;
     let progress = Progress::begin("checking the trace");
     let verified = store.verify();
@@ -245,7 +272,11 @@ fn verify(args: &VerifyArgs) -> Result<Exit, Exit> {
 }
 
 fn export(args: &ExportArgs) -> Result<Exit, Exit> {
+    must_be_there(args.trace.as_ref())?;
     let store = super::run::open_store_to_read(args.trace.as_ref())?;
+    // At a terminal the lines themselves are the sign of life.
+    let progress =
+        if io::stdout().is_terminal() { Progress::default() } else { Progress::begin("writing the trace") };
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut written = Ok(());
     let exported = store.export(|table, row| {
@@ -255,19 +286,22 @@ fn export(args: &ExportArgs) -> Result<Exit, Exit> {
             .and_then(|()| out.write_all(b"\n"));
         written.is_ok()
     });
+    let written = written.and_then(|()| out.flush());
+    // What cannot be written now is not tried again when this ends.
+    let _ = out.into_parts();
+    drop(progress);
     exported.map_err(|error| super::fail(Exit::Failed, error))?;
-    match written.and_then(|()| out.flush()) {
-        Ok(()) => Ok(Exit::Success),
-        Err(error) => {
-            Err(super::fail(Exit::Failed, format_args!("the export could not be written: {error}")))
-        }
-    }
+    out::taken(written).map(|()| Exit::Success)
 }
 
 fn prune(args: &PruneArgs) -> Result<Exit, Exit> {
+    must_be_there(args.place.trace.as_ref())?;
     let store = super::run::open_store(args.place.trace.as_ref())?;
     let retention = Retention { not_before: args.older_than, max_bytes: args.max_size, in_order: false };
-    let pruned = store.prune(&retention).map_err(|error| super::fail(Exit::Failed, error))?;
+    let progress = Progress::begin("removing old runs");
+    let pruned = store.prune(&retention);
+    drop(progress);
+    let pruned = pruned.map_err(|error| super::fail(Exit::Failed, error))?;
     if args.place.json {
         return print_json(&WirePruned::new(&pruned));
     }
@@ -280,19 +314,32 @@ fn prune(args: &PruneArgs) -> Result<Exit, Exit> {
 // ---- shared ----------------------------------------------------------------------------------------------------------
 
 fn store(place: &Place) -> Result<Store, Exit> {
+    must_be_there(place.trace.as_ref())?;
     super::run::open_store_to_read(place.trace.as_ref())
+}
+
+/// A trace that somebody names to look at must be there: one that was misspelled is not made, and is not an empty one.
+pub(super) fn must_be_there(named: Option<&PathBuf>) -> Result<(), Exit> {
+    match named {
+        Some(path) if is_absent(path) => Err(super::fail(
+            Exit::Failed,
+            format_args!("there is no trace {}; without --trace it is the user's own", path.display()),
+        )),
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn is_absent(path: &Path) -> bool {
+    std::fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 fn steps(store: &Store, filter: &Filter) -> Result<Vec<LoggedStep>, Exit> {
     store.steps(filter).map_err(|error| super::fail(Exit::Failed, error))
 }
 
-/// Prints to standard output; a reader that went away ends the program quietly.
+/// Prints to standard output.
 pub(super) fn print(text: &str) -> Result<Exit, Exit> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_or(Err(Exit::Failed), |()| Ok(Exit::Success))
+    out::write_raw(text.as_bytes()).map(|()| Exit::Success)
 }
 
 /// Prints one line of JSON.

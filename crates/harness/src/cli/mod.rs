@@ -14,6 +14,7 @@ mod install;
 mod learn;
 mod log;
 mod mcp;
+mod out;
 mod place;
 mod policy;
 mod progress;
@@ -27,7 +28,9 @@ use crate::exit::Exit;
 use crate::words;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use out::say;
 use std::ffi::OsString;
+use std::num::ParseIntError;
 use std::process::ExitCode;
 
 /// Judge, decide, confine and record the commands of a coding agent.
@@ -97,12 +100,13 @@ pub fn main() -> ExitCode {
     } else if help {
         Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit())
     } else {
-        Cli::try_parse().unwrap_or_else(|error| {
+        Cli::try_parse().unwrap_or_else(|mut error| {
             let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
             if let Some(advice) = unquoted(&words, &error) {
                 fail(Exit::Usage, advice);
                 std::process::exit(i32::from(Exit::Usage.code()));
             }
+            with_tip(&mut error);
             error.exit()
         })
     };
@@ -170,6 +174,18 @@ fn unquoted(line: &[String], error: &clap::Error) -> Option<String> {
     })
 }
 
+/// Says what to write where a number was expected: what the standard library says of one is of no use.
+fn with_tip(error: &mut clap::Error) {
+    let number = error.kind() == ErrorKind::ValueValidation
+        && std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<ParseIntError>);
+    if number {
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec!["write a whole number in digits, as in `60000`".into()]),
+        );
+    }
+}
+
 /// The whole command line. A subcommand of a subcommand shows those of its parent's examples that are its own.
 fn command() -> clap::Command {
     // An agent's project is writable where nothing else is said.
@@ -199,7 +215,7 @@ fn command() -> clap::Command {
 
 /// Prints an error with what to do about it, and gives back the exit.
 fn fail(exit: Exit, message: impl std::fmt::Display) -> Exit {
-    anstream::eprintln!("harness: {message}");
+    say!("harness: {message}");
     exit
 }
 
@@ -244,6 +260,65 @@ mod tests {
         });
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
         assert!(alone_too >= 5, "{alone_too}");
+    }
+
+    /// The lines of a document's blocks that are typed into a shell.
+    fn typed(document: &str) -> Vec<&str> {
+        let (mut lines, mut block) = (Vec::new(), None);
+        for line in document.lines() {
+            block = match (line.strip_prefix("```"), block) {
+                (Some(language), None) => Some(language),
+                (Some(_), Some(_)) => None,
+                (None, block) => {
+                    match block {
+                        Some("console") => lines.extend(line.strip_prefix("$ ")),
+                        Some("sh") => lines.push(line),
+                        Some(_) | None => {}
+                    }
+                    block
+                }
+            };
+        }
+        lines
+    }
+
+    #[test]
+    fn the_lines_of_the_documents_are_command_lines() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut documents = vec![root.join("README.md")];
+        documents.extend(std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()));
+        let mut tried = 0;
+        for document in documents {
+            for line in typed(&std::fs::read_to_string(&document).unwrap()) {
+                let line = line.split("  #").next().unwrap_or_default();
+                for words in crate::unwrap::commands(line).argvs {
+                    if words.first().is_some_and(|word| word == "harness") {
+                        tried += 1;
+                        if let Err(error) = Cli::try_parse_from(&words) {
+                            panic!("{}: {line}: {error}", document.display());
+                        }
+                    }
+                }
+            }
+        }
+        assert!(tried >= 20, "{tried}");
+    }
+
+    #[test]
+    fn a_wrong_number_is_answered_with_what_a_number_is() {
+        for line in [
+            &["harness", "run", "--timeout-ms", "soon", "--", "ls"][..],
+            &["harness", "log", "--limit", "x"],
+            &["harness", "log", "show", "x"],
+            &["harness", "agent", "goal", "--max-steps", "many"],
+        ] {
+            let mut error = Cli::try_parse_from(line).unwrap_err();
+            with_tip(&mut error);
+            assert!(error.to_string().contains("tip: write a whole number"), "{line:?}: {error}");
+        }
+        let mut other = Cli::try_parse_from(["harness", "check", "--sandbox", "x", "--", "ls"]).unwrap_err();
+        with_tip(&mut other);
+        assert!(!other.to_string().contains("whole number"), "{other}");
     }
 
     #[test]

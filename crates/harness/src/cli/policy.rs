@@ -2,16 +2,19 @@
 
 use super::decide::{DecideArgs, ProfileArg, config_failed};
 use super::log::{print, print_json};
+use super::out::say;
 use crate::config::{self, ConfigError, Loaded, OriginState, UserDirs};
 use crate::exit::Exit;
 use crate::present::printable;
 use crate::wire::SCHEMA_VERSION;
 use crate::wire::config::{ConfigShown, PolicyChecked, PolicyLinted, PolicyShown, WireOrigin};
 use clap::Subcommand;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use cmdgate_policy::{
     Act, Effect, Policy, PolicyErrorKind, PolicyErrors, PolicyFile, Severity, Timestamp, lint_at,
 };
-use serde_json::json;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -65,7 +68,8 @@ enum PolicyCommand {
     },
     /// Ask the rules alone, without classifier and settings
     Check {
-        /// read, write, exec or net
+        /// What would be done
+        #[arg(value_parser = act())]
         act: Act,
         /// A path, a command, or a host
         target: String,
@@ -101,6 +105,11 @@ enum ConfigCommand {
         #[command(flatten)]
         decide: DecideArgs,
     },
+}
+
+/// The acts by their names, for completions too.
+fn act() -> impl TypedValueParser<Value = Act> {
+    PossibleValuesParser::new(Act::ALL.map(Act::as_str)).try_map(|name| name.parse::<Act>())
 }
 
 pub(crate) fn policy(args: &PolicyArgs) -> Exit {
@@ -153,7 +162,7 @@ fn test(files: &[PathBuf], decide: &DecideArgs) -> Result<Exit, Exit> {
                 failed |= !results.iter().all(cmdgate_policy::ExampleResult::passed);
             }
             Err(errors) => {
-                anstream::eprintln!("{}", crate::diagnose::policy_errors(&text, &errors));
+                say!("{}", crate::diagnose::policy_errors(&text, &errors));
                 failed = true;
                 wrong |= !only_examples(&errors);
             }
@@ -290,10 +299,10 @@ fn config_show(origin: bool, json: bool, decide: &DecideArgs) -> Result<Exit, Ex
         });
     }
     let mut text = String::new();
-    for (name, value) in settings.as_object().into_iter().flatten() {
+    for (name, value) in single(&settings) {
         if !value.is_null() {
-            let by = set_by.as_ref().and_then(|set_by| set_by.get(name)?.as_str());
-            let by = by.map_or_else(String::new, |by| format!("  # {by}"));
+            let by = set_by.as_ref().and_then(|set_by| set_by.get(&name));
+            let by = by.map_or_else(String::new, |by| format!("  # {}", by.join(", ")));
             let _ = writeln!(text, "{name} = {}{}", printable(&toml_of(value)), printable(&by));
         }
     }
@@ -311,42 +320,62 @@ fn config_show(origin: bool, json: bool, decide: &DecideArgs) -> Result<Exit, Ex
     print(&text)
 }
 
-/// A setting as TOML writes it, on one line; what it does not set is left out.
-fn toml_of(value: &serde_json::Value) -> String {
-    fn set(value: &serde_json::Value) -> serde_json::Value {
-        match value {
-            serde_json::Value::Object(fields) => {
-                let fields = fields.iter().filter(|(_, value)| !value.is_null());
-                fields.map(|(name, value)| (name.clone(), set(value))).collect()
-            }
-            serde_json::Value::Array(items) => items.iter().map(set).collect(),
-            serde_json::Value::Null
-            | serde_json::Value::Bool(_)
-            | serde_json::Value::Number(_)
-            | serde_json::Value::String(_) => value.clone(),
-        }
-    }
-    toml::Value::try_from(set(value)).map_or_else(|_| value.to_string(), |value| value.to_string())
+/// A setting as TOML writes it, on one line.
+fn toml_of(value: &Value) -> String {
+    toml::Value::try_from(value).map_or_else(|_| value.to_string(), |value| value.to_string())
 }
 
-/// For each setting, the layer that gave it its value.
-fn set_by(policy: &Policy) -> Result<serde_json::Map<String, serde_json::Value>, Exit> {
-    let settings = |policy: &Policy| match serde_json::to_value(policy.settings()) {
-        Ok(serde_json::Value::Object(settings)) => Ok(settings),
-        Ok(_) => Ok(serde_json::Map::new()),
-        Err(error) => Err(super::fail(Exit::Failed, error)),
+/// Each single setting under its whole name: `limits.timeout_ms`.
+fn single(settings: &Value) -> Vec<(String, &Value)> {
+    let mut found = Vec::new();
+    for (name, value) in settings.as_object().into_iter().flatten() {
+        match value {
+            Value::Object(fields) => {
+                found.extend(fields.iter().map(|(key, value)| (format!("{name}.{key}"), value)));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                found.push((name.clone(), value));
+            }
+        }
+    }
+    found
+}
+
+/// For each single setting the layers that it comes from: one, or all that a list is joined from.
+fn set_by(policy: &Policy) -> Result<BTreeMap<String, Vec<String>>, Exit> {
+    let settings = |policy: &Policy| {
+        serde_json::to_value(policy.settings()).map_err(|error| super::fail(Exit::Failed, error))
     };
     let mut growing = Policy::with_defaults(policy.base_defaults());
     let mut known = settings(&growing)?;
-    let mut set_by: serde_json::Map<_, _> =
-        known.keys().map(|name| (name.clone(), serde_json::Value::from("builtin"))).collect();
+    let mut set_by: BTreeMap<String, Vec<String>> =
+        single(&known).into_iter().map(|(name, _)| (name, vec!["builtin".to_owned()])).collect();
     for layer in policy.layers() {
         growing.push_layer(layer.clone());
         let now = settings(&growing)?;
-        for (name, _) in now.iter().filter(|(name, value)| known.get(*name) != Some(value)) {
-            set_by.insert(name.clone(), layer.name.as_str().into());
+        let before: BTreeMap<String, &Value> = single(&known).into_iter().collect();
+        for (name, value) in single(&now) {
+            let before = before.get(&name).copied().unwrap_or(&Value::Null);
+            if before == value {
+                continue;
+            }
+            let by = set_by.entry(name).or_default();
+            if !is_longer(before, value) {
+                by.clear();
+            }
+            if !by.contains(&layer.name) {
+                by.push(layer.name.clone());
+            }
         }
         known = now;
     }
     Ok(set_by)
+}
+
+/// Whether a list holds what it held before, and more.
+fn is_longer(before: &Value, now: &Value) -> bool {
+    match (before.as_array(), now.as_array()) {
+        (Some(before), Some(now)) => !before.is_empty() && before.iter().all(|item| now.contains(item)),
+        (_, _) => false,
+    }
 }

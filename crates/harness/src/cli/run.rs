@@ -1,6 +1,7 @@
 //! `harness run` and `harness exec`: decide, run in the sandbox, present, record.
 
 use super::decide::DecideArgs;
+use super::out::{self, say};
 use super::progress::Progress;
 use crate::approve::pending::Pending;
 use crate::approve::{AnswerFuture, ApproveAll, Approver, DeferAll, Question, TerminalApprover};
@@ -14,7 +15,7 @@ use crate::tools::Toolbox;
 use crate::{advice, diagnose, present, wire, words};
 use cmdgate_executor::{CancellationToken, ExecError, NetworkEnforced, NotStarted, Outcome};
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -46,7 +47,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "command", conflicts_with = "passthrough")]
     each: Option<PathBuf>,
     /// Go on with the list after a failure
-    #[arg(long, requires = "each")]
+    #[arg(long, requires = "each", conflicts_with = "command")]
     keep_going: bool,
     /// The command, as one argument
     #[arg(last = true, required_unless_present = "each", value_name = "COMMAND")]
@@ -203,7 +204,7 @@ fn begin<'s>(store: &'s Store, goal: Option<String>, session: &Session) -> Resul
     let recorder =
         store.begin_in("command", goal, session).map_err(|error| super::fail(Exit::Failed, error))?;
     if let Some(text) = recorder.pruned() {
-        anstream::eprintln!("harness: {text}");
+        say!("harness: {text}");
     }
     Ok(recorder)
 }
@@ -251,7 +252,7 @@ fn resume_writing(
         Some(_) => ("failed", Exit::Failed),
     };
     if let Err(error) = recorder.finish(ended) {
-        anstream::eprintln!("harness: the end of this run could not be recorded: {error}");
+        say!("harness: the end of this run could not be recorded: {error}");
     }
     let shown = if json {
         super::log::print_json(&wire::Replied::of_file(&path, ended, reply.code, &reply.text))
@@ -312,13 +313,13 @@ fn perform_by(
             progress.silence(true);
             ended = wire::reply_kind(&reply);
             if let Reply::ApprovalRequired { approval: Some(id), .. } = &reply {
-                anstream::eprintln!(
+                say!(
                     "harness: stored as approval {id}: `harness approvals approve {id}`, then `harness approvals resume {id}`"
                 );
             }
             let fails = |exit: &Exit| !matches!(exit, Exit::Success | Exit::Command(0));
             if let Some(place) = place.filter(|_| fails(&exit_of(&reply))) {
-                anstream::eprintln!("harness: {place}: {}", present::printable(&words::of(&asked.action)));
+                say!("harness: {place}: {}", present::printable(&words::of(&asked.action)));
             }
             let one = match show(way, session, &asked, &reply) {
                 Ok(()) => exit_of(&reply),
@@ -335,10 +336,10 @@ fn perform_by(
         }
     });
     for warning in session.warnings() {
-        anstream::eprintln!("harness: {warning}");
+        say!("harness: {warning}");
     }
     if let Err(error) = recorder.finish(ended) {
-        anstream::eprintln!("harness: the end of this run could not be recorded: {error}");
+        say!("harness: the end of this run could not be recorded: {error}");
     }
     exit
 }
@@ -375,14 +376,14 @@ fn show(way: &Way, session: &Session, asked: &Request, reply: &Reply) -> Result<
     };
     let mut text = if way.passthrough && matches!(reply, Reply::Ran { .. }) {
         if let Some(hint) = &hint {
-            anstream::eprintln!("harness: {hint}");
+            say!("harness: {hint}");
         }
         passed_through(way, session, asked, reply)
     } else if way.json {
         if matches!(reply, Reply::Refused(_) | Reply::ApprovalRequired { .. })
             && let Some(line) = advice::untrusted(session)
         {
-            anstream::eprintln!("harness: {line}");
+            say!("harness: {line}");
         }
         let mut replied = wire::Replied::new(&shown, session.gate().root(), reply);
         replied.hint = hint;
@@ -403,11 +404,7 @@ fn show(way: &Way, session: &Session, asked: &Request, reply: &Reply) -> Result<
     if way.json {
         text.push('\n');
     }
-    io::stdout()
-        .lock()
-        .write_all(text.as_bytes())
-        .and_then(|()| io::stdout().flush())
-        .map_err(|_| Exit::Failed)
+    out::write_raw(text.as_bytes())
 }
 
 /// The wish of somebody that this process end: Ctrl-C or SIGTERM. It is noted from the making of this on, inside a
@@ -490,24 +487,24 @@ fn text_of(command: &str, session: &Session, request: &Request, reply: &Reply) -
     match reply {
         Reply::Ran { finished, unrecorded, .. } => {
             if let Some(error) = unrecorded {
-                anstream::eprintln!("harness: {error}");
+                say!("harness: {error}");
             }
             present::report(command, session.gate().root(), finished)
         }
         Reply::Refused(decision) => {
-            anstream::eprintln!("{}", diagnose::decision_with_advice(session, request, decision));
+            say!("{}", diagnose::decision_with_advice(session, request, decision));
             String::new()
         }
         Reply::ApprovalRequired { decision, .. } => {
-            anstream::eprintln!("{}", diagnose::decision_with_advice(session, request, decision));
+            say!("{}", diagnose::decision_with_advice(session, request, decision));
             String::new()
         }
         Reply::Failed(error) => {
-            anstream::eprintln!("harness: EXECUTION_ERROR: {error}");
+            say!("harness: EXECUTION_ERROR: {error}");
             String::new()
         }
         Reply::NotRecorded(error) => {
-            anstream::eprintln!("harness: {error}");
+            say!("harness: {error}");
             String::new()
         }
     }
@@ -517,24 +514,24 @@ fn text_of(command: &str, session: &Session, request: &Request, reply: &Reply) -
 fn passed_through(way: &Way, session: &Session, asked: &Request, reply: &Reply) -> String {
     if let Reply::Ran { finished, unrecorded, .. } = reply {
         for denial in &finished.denials {
-            anstream::eprintln!("harness: {}", denial.line());
+            say!("harness: {}", denial.line());
         }
         match &finished.outcome {
             Outcome::TimedOut { .. } => {
                 let millis = finished.duration.as_millis();
-                anstream::eprintln!("harness: TIMEOUT: killed after {millis}ms");
+                say!("harness: TIMEOUT: killed after {millis}ms");
             }
             Outcome::SandboxFailed { stage, text, remedy } => {
-                anstream::eprintln!("harness: the sandbox failed at {}: {text}; {remedy}", stage.name());
+                say!("harness: the sandbox failed at {}: {text}; {remedy}", stage.name());
             }
-            Outcome::NotStarted(why) => anstream::eprintln!("harness: {}", present::not_started(why)),
+            Outcome::NotStarted(why) => say!("harness: {}", present::not_started(why)),
             Outcome::Exited(_) | Outcome::Signaled(_) | Outcome::Cancelled { .. } => {}
         }
         for notice in notices(way, session, asked, reply) {
-            anstream::eprintln!("harness: {notice}");
+            say!("harness: {notice}");
         }
         if let Some(error) = unrecorded {
-            anstream::eprintln!("harness: {error}");
+            say!("harness: {error}");
         }
     }
     String::new()

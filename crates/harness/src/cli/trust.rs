@@ -1,6 +1,7 @@
 //! `harness trust`: let a project's policy file loosen, in exactly the content that a person has seen.
 
 use super::log::print;
+use super::out::say;
 use crate::config::{self, PROJECT_FILE, UserDirs};
 use crate::exit::Exit;
 use crate::present::{self, printable};
@@ -76,7 +77,7 @@ fn run(args: &TrustArgs) -> Result<Exit, Exit> {
         super::fail(Exit::Policy, format_args!("cannot read {}: {error}{help}", path.display()))
     })?;
     let file = PolicyFile::parse(&path.display().to_string(), &text).map_err(|errors| {
-        anstream::eprintln!("{}", crate::diagnose::policy_errors(&text, &errors));
+        say!("{}", crate::diagnose::policy_errors(&text, &errors));
         Exit::Policy
     })?;
     if store.is_trusted(&path, text.as_bytes()) {
@@ -101,7 +102,13 @@ fn run(args: &TrustArgs) -> Result<Exit, Exit> {
             format!("it loosens:\n  {}", printable_lines(&marked))
         }
     };
-    print(&format!("{}\n{what}\n{loosens}\n", path.display()))?;
+    // A person who could not see it has nothing to say yes to.
+    let shown = format!("{}\n{what}\n{loosens}\n", path.display());
+    let mut out = io::stdout().lock();
+    out.write_all(shown.as_bytes()).and_then(|()| out.flush()).map_err(|error| {
+        super::fail(Exit::Failed, format_args!("not trusted: standard output cannot be written: {error}"))
+    })?;
+    drop(out);
     if !args.yes && !confirmed()? {
         return Err(super::fail(Exit::Unwell, "not trusted"));
     }
@@ -125,8 +132,7 @@ fn confirmed() -> Result<bool, Exit> {
             "not trusted: nobody is there to confirm it: pass --yes after reading the file",
         ));
     }
-    anstream::eprint!("Trust it? Type yes: ");
-    let _ = io::stderr().flush();
+    let _ = anstream::stderr().write_all(b"Trust it? Type yes: ");
     let mut answer = String::new();
     io::stdin().read_line(&mut answer).map_err(|error| super::fail(Exit::Failed, error))?;
     Ok(answer.trim() == "yes")

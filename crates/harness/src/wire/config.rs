@@ -3,6 +3,7 @@
 use super::SCHEMA_VERSION;
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The effective settings, as `harness config show --json` prints them.
 #[derive(Debug, Serialize)]
@@ -14,8 +15,9 @@ pub struct ConfigShown {
     pub settings: Value,
     /// With `--origin`: every file that was looked for, the weakest voice first; null without.
     pub origins: Option<Vec<WireOrigin>>,
-    /// With `--origin`: for each setting the layer that it comes from; null without.
-    pub set_by: Option<serde_json::Map<String, Value>>,
+    /// With `--origin`: for each single setting (`limits.timeout_ms`) the layer that it comes from, or all those that a list is
+    /// joined from; null without.
+    pub set_by: Option<BTreeMap<String, Vec<String>>>,
 }
 
 /// A file that was looked for.

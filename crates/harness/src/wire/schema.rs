@@ -44,6 +44,7 @@ fn generate() -> String {
     add::<rules::ImportReport<'_>>(g, &mut forms, "harness import --report --json");
     add::<rules::Learned<'_>>(g, &mut forms, "harness learn --json");
     add::<trace::Log<'_>>(g, &mut forms, "harness log --json");
+    add::<trace::LogLine<'_>>(g, &mut forms, "harness log tail --json, one a line");
     add::<trace::StepDetail>(g, &mut forms, "harness log show --json");
     add::<trace::Exported<'_>>(g, &mut forms, "harness log export, one a line");
     add::<trace::WireVerified<'_>>(g, &mut forms, "harness log verify --json");

@@ -72,6 +72,17 @@ pub struct LoggedStep {
     pub ended_at: Option<String>,
 }
 
+/// One step, as `harness log tail --json` prints it.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LogLine<'a> {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// The step.
+    #[serde(flatten)]
+    pub step: &'a LoggedStep,
+}
+
 /// One step with all that was recorded about it.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
