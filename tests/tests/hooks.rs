@@ -21,7 +21,7 @@ fn fixture(name: &str) -> Value {
 }
 
 /// The recorded payloads, and where in each the command and the directory stand.
-const RECORDED: [(Agent, &str, &str, &str); 12] = [
+const RECORDED: [(Agent, &str, &str, &str); 13] = [
     (Agent::ClaudeCode, "claude-code.PreToolUse.stdin.json", "/tool_input/command", "/cwd"),
     (Agent::ClaudeCode, "claude-code.PermissionRequest.stdin.json", "/tool_input/command", "/cwd"),
     (Agent::Codex, "codex.PreToolUse.stdin.json", "/tool_input/command", "/cwd"),
@@ -33,6 +33,8 @@ const RECORDED: [(Agent, &str, &str, &str); 12] = [
     (Agent::Windsurf, "windsurf.pre_run_command.stdin.json", "/tool_info/command_line", "/tool_info/cwd"),
     (Agent::Cline, "cline.PreToolUse.stdin.json", "/tool_call/input/commands/0", "/workspaceRoots/0"),
     (Agent::Goose, "goose.PreToolUse.stdin.json", "/tool_input/command", "/working_dir"),
+    // As 1.52.0 sent it.
+    (Agent::Goose, "goose.PreToolUse.live.stdin.json", "/tool_input/command", "/working_dir"),
     (Agent::Opencode, "", "/args/command", "/cwd"),
 ];
 
@@ -86,6 +88,10 @@ fn send(project: &Project, agent: Agent, options: &[&str], payload: &[u8]) -> Ra
 
 /// What the agent would do on this answer: `allow`, `ask` (its own prompt), `deny`, or `rewrite`.
 fn effect(agent: Agent, event: &str, ran: &Ran) -> &'static str {
+    // A no in any event, for what cannot be read.
+    if ran.code == 2 && matches!(agent, Agent::ClaudeCode | Agent::Codex | Agent::Copilot) {
+        return "deny";
+    }
     let answer: Value = serde_json::from_str(&ran.stdout).unwrap_or(Value::Null);
     let output = &answer["hookSpecificOutput"];
     let by_word = |word: Option<&str>| match word {
@@ -404,6 +410,18 @@ fn nonsense_is_never_allowed() {
             assert!(matches!(got, "ask" | "deny"), "{agent:?} {}: {got} {ran:?}", &bad[..bad.len().min(80)]);
             assert!(!ran.stderr.is_empty(), "{agent:?}: the reason is missing: {ran:?}");
         }
+        // Of which event it is cannot be read either, so the answer has to be a no in each.
+        let events = match agent {
+            Agent::ClaudeCode => &["PreToolUse", "PermissionRequest", "PreSkillShellCommand"][..],
+            Agent::Codex => &["PreToolUse", "PermissionRequest"],
+            Agent::Copilot => &["preToolUse", "permissionRequest", "PreToolUse", "PermissionRequest"],
+            _ => &[agent.first_event()],
+        };
+        let ran = send(&project, agent, &[], &good.as_bytes()[..good.len() - 1]);
+        for event in events {
+            let taken = agent.takes(event, &ran.stdout, Some(ran.code));
+            assert!(taken.refuses(), "{agent:?} {event}: {taken:?} {ran:?}");
+        }
         let ran = send(&project, agent, &[], b"\xff\xfe\x00");
         assert!(matches!(effect(agent, "PreToolUse", &ran), "ask" | "deny"), "{agent:?} {ran:?}");
     }
@@ -631,9 +649,15 @@ fn a_tool_that_looks_like_a_shell_is_asked_about_and_one_that_does_not_is_left_a
             };
             assert_eq!(got, expected, "{agent:?} {event} {tool}: {ran:?}");
         }
-        let denied = of_tool(&project, row, "mcp__pc__start", &json!({"command": "rm x"})).to_string();
-        let ran = send(&project, agent, &[], denied.as_bytes());
-        assert_eq!(effect(agent, event, &ran), "deny", "{agent:?} {event}: {ran:?}");
+        for input in
+            [json!({"command": "rm x"}), json!({"calls": [{"command": "ls"}, {"deep": {"cmd": "rm x"}}]})]
+        {
+            let denied = of_tool(&project, row, "mcp__pc__start", &input).to_string();
+            let ran = send(&project, agent, &[], denied.as_bytes());
+            assert_eq!(effect(agent, event, &ran), "deny", "{agent:?} {event} {input}: {ran:?}");
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            assert!(said.contains("deny exec"), "{agent:?} {event} {input}: {ran:?}");
+        }
         let own = match agent {
             Agent::ClaudeCode => [("BashOutput", "bash_id"), ("KillShell", "shell_id"), ("Skill", "command")],
             Agent::Codex => [("apply_patch", "command"), ("view_image", "path"), ("update_plan", "plan")],
@@ -662,6 +686,115 @@ fn a_tool_that_looks_like_a_shell_is_asked_about_and_one_that_does_not_is_left_a
 }
 
 #[test]
+fn a_directory_that_the_model_chose_does_not_choose_the_project() {
+    // contract: X6
+    let project = Project::new();
+    project.write_beside("elsewhere/private.txt", "private\n");
+    let elsewhere = project.scratch().join("elsewhere");
+    let root = project.root().to_string_lossy().into_owned();
+    // Codex says where the command runs (`workdir` of its tool), and starts its hook where the session is.
+    let row = RECORDED[2];
+    let sent = |command: &str, cwd: &Path| {
+        let mut sent = payload(&project, row, command);
+        session_of_codex(&project, &mut sent, "danger-full-access");
+        sent["cwd"] = json!(cwd);
+        sent.to_string()
+    };
+    let answer = |command: &str, cwd: &Path, options: &[&str]| {
+        let ran = send(&project, Agent::Codex, options, sent(command, cwd).as_bytes());
+        (effect(Agent::Codex, "PreToolUse", &ran), ran)
+    };
+    assert_eq!(answer("cat a.txt", &project.root(), &[]).0, "ask", "silence, which runs it");
+    assert_eq!(answer("cat private.txt", &elsewhere, &[]).0, "deny");
+    let (got, ran) = answer("touch private.txt", &elsewhere, &["--contain"]);
+    assert!(got == "deny" || ran.stdout.contains(&format!("--root {root} ")), "{got} {ran:?}");
+}
+
+#[test]
+fn a_terminal_that_goes_on_does_not_stay_in_another_directory() {
+    let project = Project::new();
+    project.write("sub/b.txt", "b\n");
+    let vs_code = RECORDED[7];
+    let answer = |row: (Agent, &str, &str, &str), command: &str, change: fn(&mut Value)| {
+        let mut sent = payload(&project, row, command);
+        change(&mut sent);
+        effect(row.0, event_of(row.1), &send(&project, row.0, &[], sent.to_string().as_bytes()))
+    };
+    for terminal in ["Bash", "run_in_terminal"] {
+        let mut sent = payload(&project, vs_code, "x");
+        sent["tool_name"] = json!(terminal);
+        let of = |command: &str| {
+            let mut sent = sent.clone();
+            sent["tool_input"]["command"] = json!(command);
+            effect(
+                Agent::Copilot,
+                "PreToolUse",
+                &send(&project, Agent::Copilot, &[], sent.to_string().as_bytes()),
+            )
+        };
+        assert_eq!(of("cat a.txt"), "allow");
+        for moving in ["cd sub", "cd sub && cat b.txt", "c\\d sub", "{ cd sub; }"] {
+            assert!(matches!(of(moving), "rewrite" | "ask"), "{terminal} {moving}");
+        }
+    }
+    let row = |agent| *RECORDED.iter().find(|row| row.0 == agent).unwrap();
+    assert_eq!(answer(row(Agent::Cline), "cd sub", |_| {}), "rewrite");
+    assert_eq!(answer(row(Agent::Cursor), "cd sub", |_| {}), "allow", "it says where it is each time");
+    assert_eq!(answer(row(Agent::Cursor), "cd sub", |sent| sent["cwd"] = json!("")), "deny");
+    assert_eq!(answer(row(Agent::Goose), "cd sub", |_| {}), "allow", "each command has its own shell");
+}
+
+#[test]
+fn a_tool_of_goose_whose_commands_no_hook_sees_is_refused_with_a_code() {
+    let project = Project::new();
+    let row = *RECORDED.iter().find(|row| row.0 == Agent::Goose).unwrap();
+    for (tool, input) in [
+        ("delegate", json!({"instructions": "touch x"})),
+        ("summon__delegate", json!({"instructions": "touch x"})),
+        ("execute_typescript", json!({"code": "Developer.shell({command: 'touch x'})", "tool_graph": []})),
+        ("code_execution__execute_typescript", json!({"code": "x"})),
+        ("platform__manage_schedule", json!({"action": "create"})),
+    ] {
+        let sent = of_tool(&project, row, tool, &input).to_string();
+        let ran = send(&project, Agent::Goose, &[], sent.as_bytes());
+        assert_eq!(effect(Agent::Goose, "PreToolUse", &ran), "deny", "{tool}: {ran:?}");
+        assert!(ran.stdout.contains("harness allow-once"), "{tool}: {ran:?}");
+    }
+    for tool in ["load", "load_skill", "edit", "undelegate"] {
+        let sent = of_tool(&project, row, tool, &json!({"name": "x"})).to_string();
+        assert_eq!(send(&project, Agent::Goose, &[], sent.as_bytes()).stdout, "", "{tool}");
+    }
+}
+
+#[test]
+fn an_argument_that_says_where_or_with_what_a_command_runs_is_not_passed_over() {
+    let project = Project::new();
+    for row in RECORDED.into_iter().filter(|row| !matches!(row.0, Agent::Cursor | Agent::Windsurf)) {
+        let (agent, name, command_at, _) = row;
+        let (input_at, _) = command_at.split_once("/command").unwrap();
+        for key in ["cwd", "workdir", "working_directory", "dir_path", "env", "shell"] {
+            let mut sent = payload(&project, row, "grep -c alpha a.txt");
+            let input = sent.pointer_mut(input_at).unwrap().as_object_mut().unwrap();
+            input.insert(key.to_owned(), json!("/etc"));
+            let ran = send(&project, agent, &[], sent.to_string().as_bytes());
+            let got = effect(agent, event_of(name), &ran);
+            let left_to_codex = agent == Agent::Codex && got == "ask";
+            assert!(matches!(got, "ask" | "deny") || left_to_codex, "{agent:?} {name} {key}: {got} {ran:?}");
+            assert!(
+                !ran.stdout.is_empty() || agent == Agent::Codex || got == "ask",
+                "{agent:?} {key}: {ran:?}"
+            );
+        }
+    }
+    let gemini = *RECORDED.iter().find(|row| row.0 == Agent::Gemini).unwrap();
+    let mut sent = payload(&project, gemini, "grep -c alpha a.txt");
+    sent["tool_input"]["dir_path"] = json!("");
+    sent["tool_input"]["directory"] = json!("/etc");
+    let ran = send(&project, Agent::Gemini, &[], sent.to_string().as_bytes());
+    assert_eq!(effect(Agent::Gemini, "BeforeTool", &ran), "deny", "{ran:?}");
+}
+
+#[test]
 fn every_command_of_a_payload_counts() {
     let project = Project::new();
     let row = |agent| *RECORDED.iter().find(|row| row.0 == agent).unwrap();
@@ -682,6 +815,27 @@ fn every_command_of_a_payload_counts() {
         let ran = send(&project, Agent::Cline, &[], sent.as_bytes());
         assert_eq!(effect(Agent::Cline, "PreToolUse", &ran), expected, "{input}: {ran:?}");
     }
+    // A list of words is no text, and might be joined to one.
+    for row in RECORDED.into_iter().filter(|row| !matches!(row.0, Agent::Codex | Agent::Cline)) {
+        let mut sent = payload(&project, row, "x");
+        *sent.pointer_mut(row.2).unwrap() = json!(["cat", "a.txt"]);
+        let ran = send(&project, row.0, &[], sent.to_string().as_bytes());
+        let got = effect(row.0, event_of(row.1), &ran);
+        assert!(matches!(got, "ask" | "deny"), "{row:?}: {got} {ran:?}");
+    }
+    // A directory that cannot be read is none that could be left out.
+    for (row, key) in [(cline, "workspaceRoots"), (row(Agent::Cursor), "workspace_roots")] {
+        for roots in [json!("/p"), json!([7]), json!(["relative"])] {
+            let mut sent = payload(&project, row, "cat a.txt");
+            sent[key] = roots;
+            let ran = send(&project, row.0, &[], sent.to_string().as_bytes());
+            assert_eq!(effect(row.0, event_of(row.1), &ran), "deny", "{sent}: {ran:?}");
+        }
+    }
+    let mut nameless = payload(&project, RECORDED[7], "cat a.txt");
+    nameless.as_object_mut().unwrap().remove("hook_event_name");
+    let ran = send(&project, Agent::Copilot, &[], nameless.to_string().as_bytes());
+    assert_eq!((ran.code, effect(Agent::Copilot, "PreToolUse", &ran)), (2, "deny"), "{ran:?}");
     let both = json!({"command": "cat a.txt", "cmd": "rm x"});
     let sent = of_tool(&project, row(Agent::Codex), "exec_command", &both).to_string();
     let ran = send(&project, Agent::Codex, &[], sent.as_bytes());

@@ -88,7 +88,7 @@ impl Agent {
             }),
             Self::Goose => json!({
                 "event": "PreToolUse", "session_id": mark, "tool_call_id": mark,
-                "tool_name": "developer__shell", "tool_input": { "command": command }, "working_dir": cwd,
+                "matcher_context": "shell", "tool_name": "shell", "tool_input": { "command": command }, "working_dir": cwd,
             }),
         }
     }

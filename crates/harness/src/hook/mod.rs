@@ -50,6 +50,9 @@ pub struct Asked {
     pub transcript: Option<(PathBuf, String)>,
     /// Whether the agent said that nobody will be asked (a bypass mode).
     pub unattended: bool,
+    /// Whether the shell goes on after the command, and the agent does not say where it stands: a `cd` that stays changes what
+    /// the next command's paths mean.
+    pub lasting: bool,
 }
 
 /// One command of a payload.
@@ -110,6 +113,19 @@ pub enum Verdict {
         /// Why, for the model.
         reason: String,
     },
+}
+
+impl Verdict {
+    /// Why.
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Allow { reason }
+            | Self::Rewrite { reason, .. }
+            | Self::Ask { reason }
+            | Self::AskRewrite { reason, .. }
+            | Self::Deny { reason } => reason,
+        }
+    }
 }
 
 /// What the hook's process prints and how it ends.
@@ -202,7 +218,10 @@ pub fn decide(
                 Err(reason) => Verdict::Deny { reason },
             },
             Effect::Ask => Verdict::Ask { reason },
-            Effect::Allow => match (needs_containment(&decision, gate), contained(false)) {
+            Effect::Allow => match (
+                stays_elsewhere(asked, command).or_else(|| needs_containment(&decision, gate)),
+                contained(false),
+            ) {
                 (_, Ok(text)) if always => Verdict::Rewrite { commands: vec![text], reason },
                 (_, Err(reason)) if always => Verdict::Deny { reason },
                 (None, _) => Verdict::Allow { reason },
@@ -237,6 +256,14 @@ pub fn decide(
         Some(verdict) => verdict,
     };
     (verdict, decided)
+}
+
+/// Why a harmless command would leave the agent's shell in another directory than the next command is judged in.
+fn stays_elsewhere(asked: &Asked, command: &AskedCommand) -> Option<String> {
+    let AskedCommand::Shell(text) = command else { return None };
+    let says = |text: &str| text.split(|c: char| !c.is_alphanumeric()).any(|word| word == "cd");
+    let moves = || says(text) || crate::unwrap::commands(text).argvs.iter().flatten().any(|word| says(word));
+    (asked.lasting && moves()).then(|| "the agent's shell would stay in another directory".to_owned())
 }
 
 fn uncontainable(agent: Agent) -> String {

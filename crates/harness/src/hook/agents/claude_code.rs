@@ -1,7 +1,7 @@
 //! Claude Code: `PreToolUse`, `PermissionRequest` and `PreSkillShellCommand`.
 
 use super::tools::like_a_shell;
-use super::{command, directory, insert, keys, signed, text, with_command};
+use super::{command_alone, directory, insert, keys, shell_text, signed, text, with_command};
 use crate::hook::{Asked, AskedCommand, Payload, Reply, Verdict};
 use serde_json::{Value, json};
 
@@ -28,24 +28,27 @@ const NO_SHELLS: &[&str] = &[
     "str_replace_editor",
 ];
 
+/// The shell of VS Code, which reads the settings of Claude Code and shows their hooks every tool.
+const TERMINAL: &str = "run_in_terminal";
+
 pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
     let event = text(payload, "hook_event_name")?;
     let input = payload.get("tool_input").cloned().unwrap_or(Value::Null);
     let commands = match event {
         "PreToolUse" | "PermissionRequest" => match text(payload, "tool_name")? {
-            "Bash" | "Monitor" => vec![command(&input, "command")?],
+            tool @ ("Bash" | "Monitor" | TERMINAL) => vec![command_alone(tool, &input, &[])?],
             "PowerShell" => vec![AskedCommand::Other {
                 language: "PowerShell".to_owned(),
                 text: text(&input, "command")?.to_owned(),
             }],
             other => match like_a_shell(other, &input, NO_SHELLS) {
-                Some(command) => vec![command],
+                Some(commands) => commands,
                 None => return Ok(Payload::Unrelated),
             },
         },
         "PreSkillShellCommand" => {
             let holder = if payload.get("command").is_some() { payload } else { &input };
-            vec![command(holder, "command")?]
+            vec![shell_text(event, holder, "command")?]
         }
         other => return Err(format!("the event {other:?} is not known")),
     };
@@ -61,28 +64,29 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
             payload.get("permission_mode").and_then(Value::as_str),
             Some("bypassPermissions" | "dontAsk")
         ),
+        lasting: payload.get("tool_name").and_then(Value::as_str) == Some(TERMINAL),
     }))
 }
 
 pub(super) fn answer(asked: Option<&Asked>, verdict: &Verdict) -> Reply {
-    let event = asked.map_or("PreToolUse", |asked| asked.event.as_str());
+    let Some(asked) = asked else { return Reply::blocked(verdict.reason()) };
+    let event = asked.event.as_str();
     if event == "PermissionRequest" {
         return permission(asked, verdict);
     }
     let mut output = json!({ "hookEventName": event });
-    let (decision, reason) = match verdict {
-        Verdict::Allow { reason } | Verdict::Rewrite { reason, .. } => ("allow", reason),
-        Verdict::Ask { reason } | Verdict::AskRewrite { reason, .. } => ("ask", reason),
-        Verdict::Deny { reason } => ("deny", reason),
+    let decision = match verdict {
+        Verdict::Allow { .. } | Verdict::Rewrite { .. } => "allow",
+        Verdict::Ask { .. } | Verdict::AskRewrite { .. } => "ask",
+        Verdict::Deny { .. } => "deny",
     };
     // A skill's command cannot be changed, and whatever is not allow blocks it.
     let rewritten = matches!(verdict, Verdict::Rewrite { .. });
     let decision = if rewritten && event == "PreSkillShellCommand" { "ask" } else { decision };
     insert(&mut output, "permissionDecision", json!(decision));
-    insert(&mut output, "permissionDecisionReason", json!(signed(reason)));
+    insert(&mut output, "permissionDecisionReason", json!(signed(verdict.reason())));
     // Changed input counts with allow and, since 2.1.0, with ask.
-    if let (Verdict::Rewrite { commands, .. } | Verdict::AskRewrite { commands, .. }, Some(asked)) =
-        (verdict, asked)
+    if let Verdict::Rewrite { commands, .. } | Verdict::AskRewrite { commands, .. } = verdict
         && event != "PreSkillShellCommand"
     {
         insert(&mut output, "updatedInput", with_command(asked, "command", commands));
@@ -91,15 +95,12 @@ pub(super) fn answer(asked: Option<&Asked>, verdict: &Verdict) -> Reply {
 }
 
 /// The dialog is about to be shown: silence shows it.
-fn permission(asked: Option<&Asked>, verdict: &Verdict) -> Reply {
+fn permission(asked: &Asked, verdict: &Verdict) -> Reply {
     let decision = match verdict {
         Verdict::Allow { .. } => json!({ "behavior": "allow" }),
-        Verdict::Rewrite { commands, .. } => match asked {
-            Some(asked) => {
-                json!({ "behavior": "allow", "updatedInput": with_command(asked, "command", commands) })
-            }
-            None => return Reply::default(),
-        },
+        Verdict::Rewrite { commands, .. } => {
+            json!({ "behavior": "allow", "updatedInput": with_command(asked, "command", commands) })
+        }
         Verdict::Ask { .. } | Verdict::AskRewrite { .. } => return Reply::default(),
         Verdict::Deny { reason } => {
             json!({ "behavior": "deny", "message": signed(reason), "interrupt": false })

@@ -1,10 +1,9 @@
 //! Cline: `PreToolUse` scripts. The exit code is ignored; only the JSON counts.
 
 use super::tools::like_a_shell;
-use super::{directory, keys, signed, text};
+use super::{directory, elsewhere, keys, roots, signed, text, with_more};
 use crate::hook::{Asked, AskedCommand, Payload, Reply, Verdict};
 use serde_json::{Map, Value, json};
-use std::path::PathBuf;
 
 /// They edit files.
 const NO_SHELLS: &[&str] = &["editor", "str_replace_editor"];
@@ -24,17 +23,16 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
         collect(&input, &mut commands)?;
     } else {
         match like_a_shell(tool, &input, NO_SHELLS) {
-            Some(command) => commands.push(command),
+            Some(alike) => commands.extend(alike),
             None => return Ok(Payload::Unrelated),
         }
     }
     if commands.is_empty() {
         return Err("`input` holds no command".to_owned());
     }
-    let root = payload.get("workspaceRoots").and_then(|roots| roots.as_array()?.first()?.as_str());
     let cwd = match directory(payload, "cwd")? {
         Some(cwd) => Some(cwd),
-        None => root.filter(|root| root.starts_with('/')).map(PathBuf::from),
+        None => roots(payload, "workspaceRoots")?.into_iter().next(),
     };
     Ok(Payload::Commands(Asked {
         event: event.to_owned(),
@@ -45,6 +43,8 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
         keys: keys(payload, &["taskId", "agent_id"]),
         transcript: None,
         unattended: false,
+        // In an editor its terminal goes on.
+        lasting: true,
     }))
 }
 
@@ -58,25 +58,27 @@ fn collect(input: &Value, commands: &mut Vec<AskedCommand>) -> Result<(), String
                 // Which of them counts is a matter of the version.
                 return Err("there are commands under several names".to_owned());
             }
-            if let Some(list) = object.get("commands") {
-                return match object.get("args") {
-                    None => collect(list, commands),
-                    Some(_) => Err("there are `args` beside `commands`".to_owned()),
-                };
-            }
-            let program =
-                object.get("command").or_else(|| object.get("cmd")).ok_or("`command` is missing")?;
-            match (program, object.get("args")) {
-                (Value::String(program), Some(Value::Array(args))) => {
+            let before = commands.len();
+            let program = object.get("command").or_else(|| object.get("cmd"));
+            match (object.get("commands"), program, object.get("args")) {
+                (Some(list), _, None) => collect(list, commands)?,
+                (Some(_), _, Some(_)) => return Err("there are `args` beside `commands`".to_owned()),
+                (None, Some(Value::String(program)), Some(Value::Array(args))) => {
                     let words: Option<Vec<String>> =
                         args.iter().map(|word| word.as_str().map(ToOwned::to_owned)).collect();
                     let mut argv = vec![program.clone()];
                     argv.extend(words.ok_or("`args` holds something that is not a text")?);
                     commands.push(AskedCommand::Argv(argv));
                 }
-                (Value::String(text), None) => commands.push(AskedCommand::Shell(text.clone())),
-                (Value::Array(_), None) => collect(program, commands)?,
-                (_, _) => return Err("`command` is not a text".to_owned()),
+                (None, Some(Value::String(text)), None) => commands.push(AskedCommand::Shell(text.clone())),
+                (None, Some(list @ Value::Array(_)), None) => collect(list, commands)?,
+                (None, Some(_), _) => return Err("`command` is not a text".to_owned()),
+                (None, None, _) => return Err("`command` is missing".to_owned()),
+            }
+            if let Some(key) = elsewhere(input, &[]) {
+                for command in commands.iter_mut().skip(before) {
+                    *command = with_more("run_commands", key, command, input);
+                }
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => return Err("a command is not a text".to_owned()),

@@ -7,7 +7,7 @@
 //! record of the session. In that sandbox no other can be set up: nothing is rewritten into one there.
 
 use super::tools::like_a_shell;
-use super::{command, directory, keys, signed, text};
+use super::{alone, command, directory, keys, signed, text};
 use crate::hook::{Asked, Payload, Reply, Verdict};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -28,31 +28,34 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
     let tool = text(payload, "tool_name")?;
     let input = payload.get("tool_input").cloned().unwrap_or(Value::Null);
     let shell = matches!(tool, "Bash" | "shell" | "local_shell" | "exec_command" | "unified_exec");
-    let command = match (input.get("command"), input.get("cmd")) {
+    let commands = match (input.get("command"), input.get("cmd")) {
         _ if !shell => match like_a_shell(tool, &input, NO_SHELLS) {
-            Some(command) => command,
+            Some(commands) => commands,
             None => return Ok(Payload::Unrelated),
         },
         (Some(_), Some(_)) => return Err("there is a command under `command` and under `cmd`".to_owned()),
-        (None, Some(_)) => command(&input, "cmd")?,
-        (Some(_) | None, None) => command(&input, "command")?,
+        (None, Some(_)) => vec![command(&input, "cmd")?],
+        (Some(_) | None, None) => vec![alone(tool, command(&input, "command")?, &input, &[])],
     };
     let mode = payload.get("permission_mode").and_then(Value::as_str);
     Ok(Payload::Commands(Asked {
         event: event.to_owned(),
-        commands: vec![command],
+        commands,
         cwd: directory(payload, "cwd")?,
-        session: None,
+        // `cwd` is that of the command, which the model may choose; Codex starts its hooks in that of the session.
+        session: std::env::current_dir().ok(),
         input,
         keys: keys(payload, &["session_id", "turn_id", "tool_use_id", "agent_id"]),
         transcript: transcript(payload),
         // No prompt of its own comes before what is typed into a program, say.
         unattended: !shell || matches!(mode, Some("bypassPermissions" | "dontAsk")),
+        lasting: false,
     }))
 }
 
 pub(super) fn answer(asked: Option<&Asked>, verdict: &Verdict) -> Reply {
-    let event = asked.map_or("PreToolUse", |asked| asked.event.as_str());
+    let Some(asked) = asked else { return Reply::blocked(verdict.reason()) };
+    let event = asked.event.as_str();
     if event == "PermissionRequest" {
         let decision = match verdict {
             Verdict::Allow { .. } => json!({ "behavior": "allow" }),
@@ -67,9 +70,7 @@ pub(super) fn answer(asked: Option<&Asked>, verdict: &Verdict) -> Reply {
         );
     }
     match verdict {
-        Verdict::Allow { .. } => Reply::default(),
-        // Without a payload that was understood there is nothing to be silent about.
-        Verdict::Ask { .. } if asked.is_some() => Reply::default(),
+        Verdict::Allow { .. } | Verdict::Ask { .. } => Reply::default(),
         Verdict::Rewrite { commands, .. } => match commands.as_slice() {
             [command] => Reply::json(&json!({ "hookSpecificOutput": {
                 "hookEventName": "PreToolUse",
@@ -78,7 +79,7 @@ pub(super) fn answer(asked: Option<&Asked>, verdict: &Verdict) -> Reply {
             } })),
             _ => Reply::default(),
         },
-        Verdict::Ask { reason } | Verdict::AskRewrite { reason, .. } | Verdict::Deny { reason } => {
+        Verdict::AskRewrite { reason, .. } | Verdict::Deny { reason } => {
             Reply::json(&json!({ "hookSpecificOutput": {
             "hookEventName": "PreToolUse",
             "permissionDecision": "deny",

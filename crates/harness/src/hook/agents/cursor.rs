@@ -3,7 +3,7 @@
 //! It takes `ask` and was seen to treat it like a denial, so an ask is a denial with a one-time code. Exit code and JSON are
 //! never mixed, and something is always printed, because with `failClosed` an empty answer blocks.
 
-use super::{command, directory, keys, signed, text};
+use super::{directory, keys, roots, shell_text, signed, text};
 use crate::hook::{Asked, Payload, Reply, Verdict};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -13,25 +13,22 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
     if event != "beforeShellExecution" {
         return Err(format!("the event {event:?} is not known"));
     }
-    let roots: Vec<PathBuf> = payload
-        .get("workspace_roots")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(|root| root.as_str().filter(|root| root.starts_with('/')).map(PathBuf::from))
-        .collect();
-    let cwd = directory(payload, "cwd")?.or_else(|| roots.first().cloned());
+    let roots = roots(payload, "workspace_roots")?;
+    let cwd = directory(payload, "cwd")?;
+    let says_where = cwd.is_some();
+    let cwd = cwd.or_else(|| roots.first().cloned());
     let around = |root: &&PathBuf| cwd.as_ref().is_some_and(|cwd| cwd.starts_with(root));
     let session = roots.iter().find(around).or_else(|| roots.first()).cloned();
     Ok(Payload::Commands(Asked {
         event: event.to_owned(),
-        commands: vec![command(payload, "command")?],
+        commands: vec![shell_text(event, payload, "command")?],
         cwd,
         session,
         input: Value::Null,
         keys: keys(payload, &["conversation_id", "generation_id", "session_id"]),
         transcript: None,
         unattended: false,
+        lasting: !says_where,
     }))
 }
 

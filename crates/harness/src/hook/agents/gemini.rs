@@ -1,7 +1,7 @@
 //! Gemini CLI: `BeforeTool`.
 
 use super::tools::like_a_shell;
-use super::{chosen_directory, command, directory, keys, signed, text, with_command};
+use super::{chosen_directory, command_alone, directory, keys, signed, text, with_command};
 use crate::hook::{Asked, Payload, Reply, Verdict};
 use serde_json::{Value, json};
 
@@ -12,26 +12,32 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
     }
     let tool = text(payload, "tool_name")?;
     let input = payload.get("tool_input").cloned().unwrap_or(Value::Null);
-    let command = if tool == "run_shell_command" {
-        command(&input, "command")?
+    let commands = if tool == "run_shell_command" {
+        vec![command_alone(tool, &input, &["dir_path", "directory"])?]
     } else {
         match like_a_shell(tool, &input, &[]) {
-            Some(command) => command,
+            Some(commands) => commands,
             None => return Ok(Payload::Unrelated),
         }
     };
     let session = directory(payload, "cwd")?;
-    let chosen = input.get("dir_path").or_else(|| input.get("directory"));
+    let chosen = match (input.get("dir_path"), input.get("directory")) {
+        (Some(one), Some(other)) if one != other => {
+            return Err("there is a directory under `dir_path` and under `directory`".to_owned());
+        }
+        (one, other) => one.or(other),
+    };
     let cwd = chosen_directory(chosen, session.as_deref())?;
     Ok(Payload::Commands(Asked {
         event: event.to_owned(),
-        commands: vec![command],
+        commands,
         cwd,
         session,
         input,
         keys: keys(payload, &["session_id", "timestamp"]),
         transcript: None,
         unattended: false,
+        lasting: false,
     }))
 }
 

@@ -11,7 +11,7 @@ mod opencode;
 mod tools;
 mod windsurf;
 
-use super::{Asked, AskedCommand, Asks, Payload, Reply, Verdict};
+use super::{Asked, AskedCommand, Asks, Payload, Reply, Verdict, quote};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub enum Agent {
     Windsurf,
     /// Cline: `PreToolUse`. Read from 3.0.65.
     Cline,
-    /// goose: `PreToolUse`. Read from 1.38.
+    /// goose: `PreToolUse`. Read from 1.52.0.
     Goose,
 }
 
@@ -127,7 +127,8 @@ impl Agent {
         }
     }
 
-    /// The answer in the agent's own shape. Without `asked` the payload was not understood.
+    /// The answer in the agent's own shape. Without `asked` the payload was not understood, and so it is not known of which
+    /// event it is: where an agent expects another shape for each, the exit code says no in all of them.
     pub fn answer(self, asked: Option<&Asked>, verdict: &Verdict) -> Reply {
         match self {
             Self::ClaudeCode => claude_code::answer(asked, verdict),
@@ -212,6 +213,20 @@ fn directory(object: &Value, key: &str) -> Result<Option<PathBuf>, String> {
     }
 }
 
+/// The absolute paths under `key`; an error when something else is among them.
+fn roots(object: &Value, key: &str) -> Result<Vec<PathBuf>, String> {
+    let path = |root: &Value| root.as_str().filter(|root| root.starts_with('/')).map(PathBuf::from);
+    match object.get(key) {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(list)) => list
+            .iter()
+            .map(path)
+            .collect::<Option<_>>()
+            .ok_or_else(|| format!("`{key}` holds something that is not an absolute path")),
+        Some(_) => Err(format!("`{key}` is not a list")),
+    }
+}
+
 /// The directory that a tool's input names, from that of the session.
 fn chosen_directory(chosen: Option<&Value>, session: Option<&Path>) -> Result<Option<PathBuf>, String> {
     match chosen {
@@ -248,6 +263,74 @@ fn command(input: &Value, key: &str) -> Result<AskedCommand, String> {
             .ok_or_else(|| format!("`{key}` holds something that is not a text")),
         Some(_) => Err(format!("`{key}` is neither a text nor a list of words")),
         None => Err(format!("`{key}` is missing")),
+    }
+}
+
+/// Arguments by which a tool would run its command somewhere else or with something else than it is judged for, in lower case
+/// and without `_` and `-`.
+const ELSEWHERE: &[&str] = &[
+    "cwd",
+    "dir",
+    "directory",
+    "dirpath",
+    "env",
+    "environment",
+    "shell",
+    "stdin",
+    "user",
+    "workdir",
+    "workingdir",
+    "workingdirectory",
+];
+
+/// The command of a shell's input; something to ask about where the input also says where or with what it runs, and the
+/// adapter does not know how: `known` are the names that it does know.
+fn command_alone(tool: &str, input: &Value, known: &[&str]) -> Result<AskedCommand, String> {
+    Ok(alone(tool, shell_text(tool, input, "command")?, input, known))
+}
+
+/// The command, or something to ask about as [`command_alone`] has it.
+fn alone(tool: &str, found: AskedCommand, input: &Value, known: &[&str]) -> AskedCommand {
+    match elsewhere(input, known) {
+        Some(key) => with_more(tool, key, &found, input),
+        None => found,
+    }
+}
+
+/// The text of a command, of an agent that sends nothing else. A list of words is something to ask about: such an agent
+/// might join it and give it to a shell, where each word means something else than as an argument.
+fn shell_text(tool: &str, input: &Value, key: &str) -> Result<AskedCommand, String> {
+    Ok(match command(input, key)? {
+        list @ AskedCommand::Argv(_) => with_more(tool, key, &list, input),
+        text @ (AskedCommand::Shell(_) | AskedCommand::Other { .. }) => text,
+    })
+}
+
+/// The first argument that says where or with what a command runs.
+fn elsewhere<'v>(input: &'v Value, known: &[&str]) -> Option<&'v str> {
+    let says = |key: &str, value: &Value| {
+        let plain: String = key.chars().filter(|c| !matches!(c, '_' | '-')).collect();
+        let nothing = match value {
+            Value::Null | Value::Bool(false) => true,
+            Value::String(text) => text.is_empty(),
+            Value::Array(items) => items.is_empty(),
+            Value::Object(entries) => entries.is_empty(),
+            Value::Bool(true) | Value::Number(_) => false,
+        };
+        !nothing && !known.contains(&key) && ELSEWHERE.contains(&plain.to_lowercase().as_str())
+    };
+    input.as_object()?.iter().find(|(key, value)| says(key, value)).map(|(key, _)| key.as_str())
+}
+
+/// A command with an argument that is not understood.
+fn with_more(tool: &str, key: &str, command: &AskedCommand, input: &Value) -> AskedCommand {
+    let text = match command {
+        AskedCommand::Shell(text) | AskedCommand::Other { text, .. } => text.clone(),
+        AskedCommand::Argv(argv) => argv.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" "),
+    };
+    AskedCommand::Other {
+        language: format!("the tool {tool:?} with `{key}`"),
+        text: format!("{text} # {input}"),
     }
 }
 

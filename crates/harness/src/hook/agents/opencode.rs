@@ -2,7 +2,7 @@
 //! under `deny`, and puts what is under `args` in the place of the tool's arguments.
 
 use super::tools::like_a_shell;
-use super::{chosen_directory, command, directory, keys, signed, text, with_command};
+use super::{chosen_directory, command_alone, directory, keys, signed, text, with_command};
 use crate::hook::{Asked, Payload, Reply, Verdict};
 use serde_json::{Value, json};
 
@@ -12,11 +12,11 @@ const NO_SHELLS: &[&str] = &["task"];
 pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
     let tool = text(payload, "tool")?;
     let input = payload.get("args").cloned().unwrap_or(Value::Null);
-    let command = if tool == "bash" {
-        command(&input, "command")?
+    let commands = if tool == "bash" {
+        vec![command_alone(tool, &input, &["workdir"])?]
     } else {
         match like_a_shell(tool, &input, NO_SHELLS) {
-            Some(command) => command,
+            Some(commands) => commands,
             None => return Ok(Payload::Unrelated),
         }
     };
@@ -24,13 +24,14 @@ pub(super) fn parse(payload: &Value) -> Result<Payload, String> {
     let cwd = chosen_directory(input.get("workdir"), session.as_deref())?;
     Ok(Payload::Commands(Asked {
         event: "tool.execute.before".to_owned(),
-        commands: vec![command],
+        commands,
         cwd,
         session,
         input,
         keys: keys(payload, &["sessionID", "callID"]),
         transcript: None,
         unattended: false,
+        lasting: false,
     }))
 }
 

@@ -46,57 +46,65 @@ const ARGUMENTS: &[&str] = &[
     "stdin",
 ];
 
-/// The call of a tool as something to ask about, if it looks like one that runs commands. `known` are names of tools that
-/// look like it and are not.
-pub(super) fn like_a_shell(name: &str, input: &Value, known: &[&str]) -> Option<AskedCommand> {
+/// The call of a tool as something to ask about, if it looks like one that runs commands: each of the commands in it, so that
+/// a rule that denies the last of them holds as well. `known` are names of tools that look like it and are not.
+pub(super) fn like_a_shell(name: &str, input: &Value, known: &[&str]) -> Option<Vec<AskedCommand>> {
     if known.contains(&name) {
         return None;
     }
-    let command = command_in(input);
-    if command.is_none() && !words(name).iter().any(|word| NAMES.contains(&word.as_str())) {
-        return None;
+    let mut commands = Vec::new();
+    commands_in(input, &mut commands);
+    if commands.is_empty() {
+        if !words(name).iter().any(|word| NAMES.contains(&word.as_str())) {
+            return None;
+        }
+        commands.push(input.to_string());
+    } else if !input.as_object().is_some_and(|object| object.len() == 1 && commands.len() == 1) {
+        // What else the tool is given belongs to what a person says yes to.
+        for command in &mut commands {
+            *command = format!("{command} # {input}");
+        }
     }
     let shown: String = name.chars().take(64).collect();
-    let alone = input.as_object().is_some_and(|object| object.len() == 1);
-    let text = match command {
-        Some(command) if alone => command,
-        // What else the tool is given belongs to what a person says yes to.
-        Some(command) => format!("{command} # {input}"),
-        None => input.to_string(),
-    };
-    Some(AskedCommand::Other { language: format!("the tool {shown:?}"), text })
+    let language = format!("the tool {shown:?}");
+    Some(commands.into_iter().map(|text| AskedCommand::Other { language: language.clone(), text }).collect())
 }
 
-/// The words of a name: `mcp__pty__runCommand` has `mcp`, `pty`, `run`, `command`.
+/// The words of a name: `mcp__pty__runCommand2` has `mcp`, `pty`, `run`, `command`, `2`.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
-    let mut after_lower = false;
+    let (mut after_lower, mut after_digit) = (false, false);
     for c in name.chars() {
-        let begins = !c.is_alphanumeric() || (c.is_uppercase() && after_lower);
+        let begins = !c.is_alphanumeric()
+            || (c.is_uppercase() && after_lower)
+            || (c.is_alphabetic() && after_digit)
+            || (c.is_numeric() && !after_digit);
         if begins && words.last().is_some_and(|word| !word.is_empty()) {
             words.push(String::new());
         }
         if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
             word.extend(c.to_lowercase());
         }
-        after_lower = c.is_lowercase();
+        (after_lower, after_digit) = (c.is_lowercase(), c.is_numeric());
     }
     words
 }
 
-/// The first command among the arguments, however deep.
-fn command_in(input: &Value) -> Option<String> {
+/// The commands among the arguments, however deep.
+fn commands_in(input: &Value, commands: &mut Vec<String>) {
     match input {
         Value::Object(object) => {
-            let is_one = |key: &str| {
+            for (key, value) in object {
                 let plain: String = key.chars().filter(|c| !matches!(c, '_' | '-')).collect();
-                ARGUMENTS.contains(&plain.to_lowercase().as_str())
-            };
-            let here = object.iter().filter(|(key, _)| is_one(key)).find_map(|(_, value)| text(value));
-            here.or_else(|| object.values().find_map(command_in))
+                let is_one = ARGUMENTS.contains(&plain.to_lowercase().as_str());
+                match text(value).filter(|_| is_one) {
+                    Some(text) => commands.push(text),
+                    None => commands_in(value, commands),
+                }
+            }
         }
-        Value::Array(items) => items.iter().find_map(command_in),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+        Value::Array(items) => items.iter().for_each(|item| commands_in(item, commands)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
@@ -116,6 +124,14 @@ fn text(value: &Value) -> Option<String> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    fn texts(commands: Vec<AskedCommand>) -> Vec<String> {
+        let text = |command| match command {
+            AskedCommand::Other { text, .. } => text,
+            other @ (AskedCommand::Shell(_) | AskedCommand::Argv(_)) => panic!("{other:?}"),
+        };
+        commands.into_iter().map(text).collect()
+    }
 
     #[test]
     fn what_looks_like_a_shell_is_told_from_what_does_not() {
@@ -137,14 +153,17 @@ mod tests {
             ("x", json!({ "argv": ["ls", "a b"] }), Some("ls 'a b'")),
             ("x", json!({ "Command_Line": "ls" }), Some("ls")),
             ("x", json!({ "commands": [["ls"]] }), Some(r#"[["ls"]]"#)),
+            ("bash2", json!({}), Some("{}")),
+            ("Exec3Tool", json!({}), Some("{}")),
+            ("sha256", json!({}), None),
         ] {
-            let found = like_a_shell(name, &input, &[]);
-            let found = found.map(|command| match command {
-                AskedCommand::Other { text, .. } => text,
-                other @ (AskedCommand::Shell(_) | AskedCommand::Argv(_)) => panic!("{other:?}"),
-            });
-            assert_eq!(found.as_deref(), expected, "{name} {input}");
+            let found = like_a_shell(name, &input, &[]).map(texts);
+            assert_eq!(found, expected.map(|text| vec![text.to_owned()]), "{name} {input}");
         }
+        let several = json!([{ "command": "ls" }, { "deep": [{ "cmd": "rm x" }, { "script": { "a": 1 } }] }]);
+        let found: Vec<String> = like_a_shell("batch", &several, &[]).map(texts).unwrap();
+        let firsts: Vec<&str> = found.iter().map(|text| text.split_once(" # ").unwrap().0).collect();
+        assert_eq!(firsts, ["ls", "rm x", "{\"a\":1}"]);
         assert_eq!(like_a_shell("editor", &json!({ "command": "view" }), &["editor"]), None);
     }
 }
