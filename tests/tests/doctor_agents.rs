@@ -137,7 +137,14 @@ fn a_hook_that_says_nothing_or_allows_fails() {
         for agent in Agent::ALL {
             let canary = only(&ran.json(), agent.name(), "canary");
             // The plugin of opencode refuses by itself, and a crash blocks with Copilot, and where the line says so.
-            let on_crash = [Agent::ClaudeCode, Agent::Codex, Agent::Copilot, Agent::Gemini, Agent::Windsurf];
+            let on_crash = [
+                Agent::ClaudeCode,
+                Agent::Codex,
+                Agent::Copilot,
+                Agent::Gemini,
+                Agent::Windsurf,
+                Agent::Goose,
+            ];
             let refuses = agent == Agent::Opencode || (on_crash.contains(&agent) && answer == "exit 1");
             assert_eq!(canary.0, if refuses { "ok" } else { "failed" }, "{agent:?} {answer:?}: {canary:?}");
         }
@@ -191,10 +198,102 @@ fn duplicates_missing_events_and_changed_entries_are_named() {
     let found = checks(&ran.json(), "claude-code", "registered");
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(found.iter().any(|(status, text)| status == "failed" && text.contains("PreSkillShellCommand")));
-    assert!(found.iter().any(|(status, text)| status == "warning" && text.contains("matcher")), "{found:?}");
+    assert!(found.iter().any(|(status, text)| status == "failed" && text.contains("matcher")), "{found:?}");
     std::fs::write(&file, text.replace("\"block\"", "\"continue\"")).unwrap();
     let report = doctor(&project, &["--json"]).json();
     assert_eq!(only(&report, "claude-code", "fail_closed").0, "warning");
+}
+
+#[test]
+fn a_hook_that_the_agent_does_not_run_fails_though_it_would_refuse() {
+    type Edit = fn(&mut Value);
+    let edits: [(&str, &str, Edit); 12] = [
+        ("claude-code", ".claude/settings.json", |all| all["disableAllHooks"] = true.into()),
+        ("claude-code", ".claude/settings.json", |all| {
+            all["hooks"]["PreToolUse"][0]["hooks"][0]["if"] = "Bash(git *)".into();
+        }),
+        ("claude-code", ".claude/settings.json", |all| {
+            all["hooks"]["PreToolUse"][0]["hooks"][0]["async"] = true.into();
+        }),
+        ("claude-code", ".claude/settings.json", |all| {
+            all["hooks"]["PreToolUse"][0]["hooks"][0]["type"] = "prompt".into();
+        }),
+        ("claude-code", ".claude/settings.json", |all| {
+            all["hooks"]["PreToolUse"][0]["matcher"] = "Edit|Bash|Monitor".into();
+        }),
+        ("codex", ".codex/hooks.json", |all| {
+            all["hooks"]["PreToolUse"][0]["matcher"] = "^apply_patch$".into();
+        }),
+        ("gemini", ".gemini/settings.json", |all| all["hooksConfig"]["enabled"] = false.into()),
+        ("gemini", ".gemini/settings.json", |all| {
+            all["hooksConfig"]["disabled"] = vec![Value::from("other"), Value::from("cmdgate")].into();
+        }),
+        ("copilot", ".copilot/hooks/cmdgate.json", |all| all["disableAllHooks"] = true.into()),
+        ("cursor", ".cursor/hooks.json", |all| {
+            all["hooks"]["beforeShellExecution"][0]["matcher"] = "^git".into();
+        }),
+        ("goose", ".agents/plugins/cmdgate/hooks/hooks.json", |all| {
+            all["hooks"]["PreToolUse"][0]["matcher"] = "developer__shell".into();
+        }),
+        ("goose", ".agents/plugins/cmdgate/hooks/hooks.json", |all| {
+            all["hooks"]["PreToolUse"][0]["matcher"] = "*".into();
+        }),
+    ];
+    // One edit of each agent at a time.
+    let mut left = edits.to_vec();
+    while !left.is_empty() {
+        let project = Project::new();
+        let mut now: Vec<(&str, &str, Edit)> = Vec::new();
+        let mut later = Vec::new();
+        for row in left {
+            let taken = now.iter().any(|(agent, ..)| *agent == row.0);
+            if taken { &mut later } else { &mut now }.push(row);
+        }
+        for (agent, file, edit) in &now {
+            assert_eq!(project.harness(["install", agent]).code, 0);
+            let file = project.home().join(file);
+            let mut settings: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+            edit(&mut settings);
+            std::fs::write(&file, settings.to_string()).unwrap();
+        }
+        let ran = doctor(&project, &["--json"]);
+        assert_eq!(ran.code, 1, "{ran:?}");
+        for (agent, file, _) in &now {
+            let text = std::fs::read_to_string(project.home().join(file)).unwrap();
+            let found = checks(&ran.json(), agent, "registered");
+            assert!(found.iter().any(|(status, _)| status == "failed"), "{text}: {found:?}");
+            assert_eq!(checks(&ran.json(), agent, "canary")[0].0, "ok", "{text}");
+        }
+        left = later;
+    }
+    // A matcher that shows more is as good.
+    let project = Project::new();
+    assert_eq!(project.harness(["install", "claude-code"]).code, 0);
+    let file = project.home().join(".claude/settings.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    for wider in ["*", "", "Edit, PowerShell, Bash, Monitor"] {
+        std::fs::write(&file, text.replace("Bash|Monitor|PowerShell", wider)).unwrap();
+        let report = doctor(&project, &["--json"]).json();
+        assert_eq!(only(&report, "claude-code", "registered").0, "ok", "{wider}");
+    }
+    // A plugin or script is this program's as a whole.
+    for (agent, file) in
+        [("opencode", ".config/opencode/plugins/cmdgate.js"), ("cline", ".cline/hooks/PreToolUse")]
+    {
+        assert_eq!(project.harness(["install", agent]).code, 0);
+        let file = project.home().join(file);
+        assert_eq!(only(&doctor(&project, &["--json"]).json(), agent, "registered").0, "ok");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let mode = std::fs::metadata(&file).unwrap().permissions();
+        std::fs::write(&file, text.replacen('\n', "\n\n", 1)).unwrap();
+        assert_eq!(only(&doctor(&project, &["--json"]).json(), agent, "registered").0, "failed");
+        std::fs::write(&file, text).unwrap();
+        if agent == "cline" {
+            std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+            assert_eq!(only(&doctor(&project, &["--json"]).json(), agent, "registered").0, "failed");
+            std::fs::set_permissions(&file, mode).unwrap();
+        }
+    }
 }
 
 #[test]

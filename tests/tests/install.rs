@@ -93,9 +93,73 @@ fn a_plugin_of_goose_has_a_manifest_and_goes_without_a_trace() {
     assert_eq!(project.harness(["install", "goose"]).code, 0);
     let manifest = std::fs::read_to_string(plugin.join("plugin.json")).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&manifest).unwrap()["name"], "cmdgate");
+    // Its shell is called `shell`; the documentation says `developer__shell`. The expression may match anywhere in the name.
+    let hooks: Value =
+        serde_json::from_str(&std::fs::read_to_string(plugin.join("hooks/hooks.json")).unwrap()).unwrap();
+    let matcher = hooks["hooks"]["PreToolUse"][0]["matcher"].as_str().unwrap();
+    let words: Vec<&str> = matcher.strip_prefix("(?i)").unwrap().split('|').collect();
+    assert!(words.iter().all(|word| word.chars().all(|c| c.is_ascii_lowercase())), "{matcher}");
+    for (tool, shown) in [
+        ("shell", true),
+        ("developer__shell", true),
+        ("computercontroller__automation_script", true),
+        ("execute_typescript", true),
+        ("delegate", true),
+        ("edit", false),
+        ("tree", false),
+        ("load_skill", false),
+    ] {
+        assert_eq!(words.iter().any(|word| tool.contains(word)), shown, "{tool}");
+    }
     assert!(project.harness(["install", "goose"]).stdout.contains("nothing to change"));
     assert_eq!(project.harness(["uninstall", "goose"]).code, 0);
     assert!(!plugin.join("plugin.json").exists() && !plugin.join("hooks/hooks.json").exists());
+}
+
+#[test]
+fn the_entry_for_copilot_is_one_that_vs_code_runs_too() {
+    // contract: X6
+    let project = Project::new();
+    let file = project.home().join(".copilot/hooks/cmdgate.json");
+    assert_eq!(project.harness(["install", "copilot"]).code, 0);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let entry = |text: &str| {
+        let settings: Value = serde_json::from_str(text).unwrap();
+        let list = settings["hooks"]["preToolUse"].as_array().unwrap().clone();
+        assert_eq!(list.len(), 1, "{text}");
+        list[0].clone()
+    };
+    // VS Code 1.139 looks for one of these texts and skips an entry that has none.
+    let line = ["command", "bash", "linux", "osx"]
+        .into_iter()
+        .find_map(|key| entry(&text)[key].as_str().map(ToOwned::to_owned));
+    assert!(line.unwrap().contains(" hook copilot"), "{text}");
+    // What was installed before has none, and is replaced.
+    let program = cmdgate_tests::harness_binary();
+    let before = serde_json::json!({ "version": 1, "hooks": { "preToolUse": [{
+        "type": "command", "exec": program, "args": ["hook", "copilot"], "matcher": "bash|powershell", "timeoutSec": 10,
+    }] } });
+    std::fs::write(&file, before.to_string()).unwrap();
+    let mut doctor = project.command(["doctor", "--agents"]);
+    let ran: cmdgate_tests::Ran = doctor.env("PATH", "/usr/bin:/bin").output().unwrap().into();
+    assert!(ran.code == 1 && ran.stdout.contains("VS Code skips"), "{ran:?}");
+    assert_eq!(project.harness(["install", "copilot"]).code, 0);
+    assert_eq!(entry(&std::fs::read_to_string(&file).unwrap()), entry(&text));
+}
+
+#[test]
+fn what_is_to_be_added_by_hand_is_what_would_have_been_written() {
+    let project = Project::new();
+    for agent in Agent::ALL.into_iter().filter(|agent| *agent != Agent::Cline) {
+        let file = project.home().join(file_of(agent));
+        assert_eq!(project.harness(["install", agent.name()]).code, 0);
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink("/nowhere/at/all", &file).unwrap();
+        let ran = project.harness(["install", agent.name()]);
+        assert_eq!(ran.code, 125, "{ran:?}");
+        assert!(ran.stderr.contains(&text), "{agent:?}: {ran:?}");
+    }
 }
 
 #[test]
@@ -147,7 +211,15 @@ fn a_hook_that_is_gone_or_crashes_blocks() {
     let stubs = project.scratch().join("stubs");
     std::fs::create_dir(&stubs).unwrap();
     let stub = stubs.join("harness");
-    for agent in [Agent::ClaudeCode, Agent::Codex, Agent::Gemini, Agent::Windsurf, Agent::Cline] {
+    for agent in [
+        Agent::ClaudeCode,
+        Agent::Codex,
+        Agent::Gemini,
+        Agent::Copilot,
+        Agent::Windsurf,
+        Agent::Cline,
+        Agent::Goose,
+    ] {
         assert_eq!(project.harness(["install", agent.name()]).code, 0);
         let path = project.home().join(file_of(agent));
         let text = std::fs::read_to_string(&path).unwrap();
@@ -160,7 +232,7 @@ fn a_hook_that_is_gone_or_crashes_blocks() {
                 let settings: Value = serde_json::from_str(&text).unwrap();
                 let event = &settings["hooks"][agent.first_event()][0];
                 let handler = event["hooks"].get(0).unwrap_or(event);
-                handler["command"].as_str().unwrap().to_owned()
+                handler["command"].as_str().or(handler["bash"].as_str()).unwrap().to_owned()
             };
             let mut child = std::process::Command::new("sh")
                 .args(["-c", &line.replace(&own, program)])

@@ -16,7 +16,7 @@ impl Plan {
         InstallError::Unreadable {
             path: trouble.path,
             what: trouble.what,
-            entry: document::pretty(&self.entries()),
+            entry: self.with(&self.file, None).unwrap_or_else(|_| self.whole()),
         }
     }
 

@@ -5,12 +5,15 @@ use super::{OR_BLOCK, Plan};
 use crate::hook::Agent;
 use serde_json::{Value, json};
 
+/// The names of goose's tools that its hook is shown: a regular expression that need not match the whole name. Its own shell
+/// is `shell` in 1.52.0, where an expression of `developer__shell`, as its documentation has it, matches nothing. The last four
+/// are for tools whose own commands it shows to no hook.
+const GOOSES_SHELLS: &str = "(?i)shell|bash|command|cmd|exec|process|script|terminal|console|stdin|repl|pty\
+    |delegate|subagent|task|schedule";
+
 impl Plan {
     /// The entries by event, failing closed where the agent can.
     pub(super) fn entries(&self) -> Value {
-        let program = self.program.to_string_lossy();
-        let mut args = vec![json!("hook"), json!(self.agent.name())];
-        args.extend(self.options.iter().map(|option| json!(option)));
         let command = self.command();
         let or_block = self.command_or_block();
         match self.agent {
@@ -38,12 +41,14 @@ impl Plan {
                 json!({ "beforeShellExecution": { "command": command, "timeout": 10, "failClosed": true } })
             }
             Agent::Copilot => json!({ "preToolUse": {
-                "type": "command", "exec": program, "args": args, "matcher": "bash|powershell", "timeoutSec": 10,
+                // VS Code skips an entry that has `exec` and no line for a shell, without a word.
+                "type": "command", "bash": or_block, "matcher": "bash|powershell", "timeoutSec": 10,
             } }),
             Agent::Windsurf => json!({ "pre_run_command": { "command": or_block, "show_output": true } }),
             Agent::Goose => json!({ "PreToolUse": {
-                "matcher": "developer__shell",
-                "hooks": [{ "type": "command", "command": command, "timeout": 10, "on_failure": "block" }],
+                "matcher": GOOSES_SHELLS,
+                // Versions that do not know `on_failure` take code 2 for a no all the same.
+                "hooks": [{ "type": "command", "command": or_block, "timeout": 10, "on_failure": "block" }],
             } }),
             Agent::Opencode | Agent::Cline => json!({}),
         }
@@ -110,43 +115,112 @@ impl Plan {
         }
     }
 
-    /// In what a registration differs from what would be installed, as a sentence fragment.
-    pub(super) fn difference(&self, registration: &Registration) -> Option<String> {
+    /// In what a registration differs from what would be installed.
+    pub(super) fn difference(&self, registration: &Registration) -> Option<Difference> {
         let entries = self.entries();
-        let Some(expected) = entries.get(&registration.event) else {
-            let made = match self.agent {
-                Agent::Opencode => self.opencode_plugin(),
-                Agent::Cline => self.cline_script(None).ok()?,
-                Agent::ClaudeCode
-                | Agent::Codex
-                | Agent::Gemini
-                | Agent::Cursor
-                | Agent::Copilot
-                | Agent::Windsurf
-                | Agent::Goose => return None,
-            };
-            let text = super::document::read(&registration.file).ok().flatten().unwrap_or_default();
-            return (text != made).then(|| "the file is not the one of this version".to_owned());
-        };
-        let matcher = expected.get("matcher").and_then(Value::as_str);
-        if expected.get("hooks").is_some() && matcher != registration.matcher.as_deref() {
-            return Some(format!(
-                "the matcher is {:?} and not {:?}",
-                registration.matcher.as_deref().unwrap_or(""),
-                matcher.unwrap_or("")
-            ));
-        }
+        let Some(expected) = entries.get(&registration.event) else { return self.edited(registration) };
         let handler = expected.pointer("/hooks/0").unwrap_or(expected);
-        let line = |handler: &Value| handler.get("command").and_then(Value::as_str).map(ToOwned::to_owned);
-        if line(handler).is_some_and(|line| line.ends_with(OR_BLOCK))
-            && !line(&registration.handler).is_some_and(|line| line.ends_with(OR_BLOCK))
-        {
-            return Some("it lets the command run when the program is gone or crashes".to_owned());
-        }
-        let differing = handler.as_object()?.iter().find(|(key, value)| {
-            !matches!(key.as_str(), "command" | "exec" | "args" | "name" | "statusMessage" | "show_output")
-                && registration.handler.get(key.as_str()) != Some(value)
-        })?;
-        Some(format!("`{}` is not {}", differing.0, differing.1))
+        let matcher = expected.get("matcher").and_then(Value::as_str);
+        unheard(self.agent, matcher, registration)
+            .map(Difference::Unheard)
+            .or_else(|| weaker(handler, &registration.handler).map(Difference::Weaker))
     }
+
+    /// The same for a script or plugin, of which the whole file is this program's.
+    fn edited(&self, registration: &Registration) -> Option<Difference> {
+        let made = match self.agent {
+            Agent::Opencode => self.opencode_plugin(),
+            Agent::Cline => self.cline_script(None).ok()?,
+            Agent::ClaudeCode
+            | Agent::Codex
+            | Agent::Gemini
+            | Agent::Cursor
+            | Agent::Copilot
+            | Agent::Windsurf
+            | Agent::Goose => return None,
+        };
+        let text = super::document::read(&registration.file).ok().flatten().unwrap_or_default();
+        if text != made {
+            let what = "the file is not the one of this version, so what it does is not known";
+            return Some(Difference::Unheard(what.to_owned()));
+        }
+        let starts = self.agent != Agent::Cline || super::health::executable(&registration.file);
+        (!starts).then(|| Difference::Unheard("it is not executable, so Cline does not start it".to_owned()))
+    }
+}
+
+/// What is different about a registration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Difference {
+    /// It is asked about every command, and something of what it would be is missing.
+    Weaker(String),
+    /// Commands run about which it is not asked, or whatever it answers.
+    Unheard(String),
+}
+
+/// What keeps an entry from being asked about every command, or from being heard.
+fn unheard(agent: Agent, matcher: Option<&str>, registration: &Registration) -> Option<String> {
+    let found = registration.matcher.as_deref();
+    if !shows_as_much(agent, matcher, found) {
+        return Some(match (matcher, found) {
+            (Some(matcher), Some(found)) => {
+                format!(
+                    "the matcher is {found:?} and not {matcher:?}, so it is not asked about every command"
+                )
+            }
+            (_, found) => format!(
+                "there is the matcher {:?}, so it is not asked about every command",
+                found.unwrap_or_default()
+            ),
+        });
+    }
+    let handler = &registration.handler;
+    let key = ["if", "async", "asyncRewake", "once"]
+        .into_iter()
+        .find(|key| handler.get(key).is_some_and(|value| !matches!(value, Value::Null | Value::Bool(false))));
+    if let Some(key) = key {
+        return Some(format!(
+            "`{key}` is set, so commands run that it was not asked about, or before it answers"
+        ));
+    }
+    let kind = handler.get("type").and_then(Value::as_str);
+    if kind.is_some_and(|kind| kind != "command") {
+        return Some("`type` is not \"command\", so it is not started".to_owned());
+    }
+    (agent == Agent::Copilot && handler.get("bash").or_else(|| handler.get("command")).is_none())
+        .then(|| "VS Code skips an entry that has `exec` and no `bash`".to_owned())
+}
+
+/// Whether a matcher lets an event through for at least the tools of another one.
+fn shows_as_much(agent: Agent, expected: Option<&str>, found: Option<&str>) -> bool {
+    let names =
+        |matcher: &str| matcher.split(['|', ',']).map(|name| name.trim().to_owned()).collect::<Vec<String>>();
+    match (expected, found) {
+        (_, None | Some("" | ".*")) => true,
+        // No regular expression, and what goose cannot read as one it skips.
+        (_, Some("*")) => agent != Agent::Goose,
+        (None, Some(_)) => false,
+        (Some(expected), Some(found)) => {
+            let found = names(found);
+            expected == found.join("|") || names(expected).iter().all(|name| found.contains(name))
+        }
+    }
+}
+
+/// What of a handler is missing or different, and still lets it be asked.
+fn weaker(expected: &Value, found: &Value) -> Option<String> {
+    let line = |handler: &Value| {
+        let line = handler.get("command").or_else(|| handler.get("bash"));
+        line.and_then(Value::as_str).map(ToOwned::to_owned)
+    };
+    let blocks = |handler: &Value| line(handler).is_some_and(|line| line.ends_with(OR_BLOCK));
+    if blocks(expected) && !blocks(found) {
+        return Some("it lets the command run when the program is gone or crashes".to_owned());
+    }
+    let ignored = ["command", "bash", "name", "statusMessage", "show_output", "matcher"];
+    let differing = expected
+        .as_object()?
+        .iter()
+        .find(|(key, value)| !ignored.contains(&key.as_str()) && found.get(key.as_str()) != Some(value))?;
+    Some(format!("`{}` is not {}", differing.0, differing.1))
 }

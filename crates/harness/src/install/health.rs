@@ -1,5 +1,7 @@
 //! Whether the agents that are here are behind this program, and whether it would refuse what it must.
 
+use super::document;
+use super::entries::Difference;
 use super::found::{self, Registration, Runs};
 use super::version::{self, Version};
 use super::{OR_BLOCK, Plan, Scope, codex_config};
@@ -226,7 +228,7 @@ fn registered(agent: Agent, places: &Places, registrations: &[Registration]) -> 
         let scope = if scope == Scope::Project { " --scope project" } else { "" };
         format!("harness install {}{scope}", agent.name())
     };
-    let mut checks = Vec::new();
+    let mut checks: Vec<Check> = switched_off(agent, places, registrations).into_iter().collect();
     let mut events: Vec<(&str, Vec<&Registration>)> = Vec::new();
     for registration in registrations {
         match events.iter_mut().find(|(event, _)| *event == registration.event) {
@@ -269,10 +271,14 @@ fn registered(agent: Agent, places: &Places, registrations: &[Registration]) -> 
             });
         }
         for one in here {
-            if let Some(wrong) = plan.difference(one) {
+            if let Some(difference) = plan.difference(one) {
+                let (status, wrong) = match difference {
+                    Difference::Weaker(wrong) => (Status::Warning, wrong),
+                    Difference::Unheard(wrong) => (Status::Failed, wrong),
+                };
                 checks.push(Check {
                     name,
-                    status: Status::Warning,
+                    status,
                     detail: format!("{} in {}: {wrong}", one.event, one.file.display()),
                     remedy: Some(reinstall(scope)),
                 });
@@ -289,6 +295,53 @@ fn registered(agent: Agent, places: &Places, registrations: &[Registration]) -> 
         });
     }
     checks
+}
+
+/// A setting of the agent by which it runs no hook, or not this one.
+fn switched_off(agent: Agent, places: &Places, registrations: &[Registration]) -> Option<Check> {
+    let hooks = found::files(agent, &places.home, &places.project);
+    let is_off = |file: &Path| {
+        let text = document::read(file).ok()??;
+        let value = document::value(file, &text).ok()?;
+        let is = |pointer: &str, wanted: bool| value.pointer(pointer) == Some(&Value::Bool(wanted));
+        let named = |name: &Value| {
+            registrations.iter().any(|one| {
+                let name = name.as_str();
+                name.is_some()
+                    && (name == one.handler.get("name").and_then(Value::as_str)
+                        || name == one.handler.get("command").and_then(Value::as_str))
+            })
+        };
+        match agent {
+            Agent::ClaudeCode | Agent::Copilot if is("/disableAllHooks", true) => Some("disableAllHooks"),
+            Agent::Gemini if is("/hooksConfig/enabled", false) => Some("hooksConfig.enabled"),
+            Agent::Gemini => {
+                let disabled = value.pointer("/hooksConfig/disabled").and_then(Value::as_array);
+                disabled.is_some_and(|list| list.iter().any(named)).then_some("hooksConfig.disabled")
+            }
+            Agent::ClaudeCode
+            | Agent::Codex
+            | Agent::Cursor
+            | Agent::Copilot
+            | Agent::Opencode
+            | Agent::Windsurf
+            | Agent::Cline
+            | Agent::Goose => None,
+        }
+    };
+    hooks.iter().find_map(|(_, file)| {
+        let key = is_off(file)?;
+        Some(Check {
+            name: "registered",
+            status: Status::Failed,
+            detail: format!(
+                "`{key}` in {} switches it off: {} runs no such hook",
+                file.display(),
+                agent.name()
+            ),
+            remedy: Some("take the line out".to_owned()),
+        })
+    })
 }
 
 /// Agents that run other agents' hooks as well.
@@ -425,8 +478,8 @@ fn trusted(places: &Places, registrations: &[Registration]) -> Check {
         remedy: remedy.map(ToOwned::to_owned),
     };
     let config = codex_config(&places.home);
-    let value = match super::document::read(&config) {
-        Ok(text) => super::document::value(&config, &text.unwrap_or_default()),
+    let value = match document::read(&config) {
+        Ok(text) => document::value(&config, &text.unwrap_or_default()),
         Err(trouble) => Err(trouble),
     };
     let value = match value {
@@ -476,8 +529,8 @@ fn nested(places: &Places, registrations: &[Registration]) -> Option<Check> {
     registrations.iter().any(contains).then_some(())?;
     let mode_in = |base: &Path| {
         let config = codex_config(base);
-        let text = super::document::read(&config).ok()??;
-        let value = super::document::value(&config, &text).ok()?;
+        let text = document::read(&config).ok()??;
+        let value = document::value(&config, &text).ok()?;
         value.get("sandbox_mode").and_then(Value::as_str).map(ToOwned::to_owned)
     };
     let mode = mode_in(&places.project).or_else(|| mode_in(&places.home));
@@ -622,7 +675,7 @@ fn collect(source: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8>> {
     receiver
 }
 
-fn executable(file: &Path) -> bool {
+pub(super) fn executable(file: &Path) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

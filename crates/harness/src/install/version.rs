@@ -44,7 +44,7 @@ impl Agent {
             Self::Opencode => Some(Version(1, 18, 33)),
             Self::Windsurf => None,
             Self::Cline => Some(Version(3, 0, 65)),
-            Self::Goose => Some(Version(1, 38, 0)),
+            Self::Goose => Some(Version(1, 52, 0)),
         }
     }
 
