@@ -1,13 +1,15 @@
 //! The provider that speaks HTTP, against a server that behaves well and badly.
 
-use cmdgate_harness::agent::{Message, Provider as _, ProviderError, Turn};
+use cmdgate_harness::agent::{Message, OfferedTool, Provider as _, ProviderError, Turn};
 use cmdgate_harness::tools::TOOLS;
 use cmdgate_harness::{ApproveAll, OpenRouter, Policy, RunError, RunOutcome, Store, TaskContract, run_with};
+use cmdgate_policy::Layer;
 use cmdgate_tests::Project;
 use cmdgate_tests::model::{
     Behaviour, ModelServer, answer, calls, dripping, huge, raw, says, silent, status,
 };
 use serde_json::json;
+use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
 const KEY: &str = "sk-canary-0815";
@@ -25,7 +27,12 @@ fn model(server: &ModelServer) -> OpenRouter {
 
 async fn next(model: &OpenRouter) -> Result<Turn, ProviderError> {
     let conversation = [Message::User { text: "mend it".into() }];
-    let turn = model.next(&conversation, TOOLS).await;
+    let tools = TOOLS.iter().map(|tool| OfferedTool {
+        name: tool.name,
+        description: tool.description,
+        parameters: tool.parameters(),
+    });
+    let turn = model.next(&conversation, &tools.collect::<Vec<_>>()).await;
     if let Err(error) = &turn {
         assert!(!format!("{error} {error:?}").contains(KEY), "{error}");
     }
@@ -225,6 +232,48 @@ async fn calls_with_malformed_arguments_are_told_to_the_model_and_the_run_goes_o
         assert!(told(at).starts_with("VALIDATION_ERROR"), "{at}: {}", told(at));
     }
     assert!(told(5).contains("alpha"), "{}", told(5));
+}
+
+/// The usual and the longest time of a tool, as a question tells the model of them.
+fn times(question: &serde_json::Value, tool: &str) -> (u64, u64) {
+    let tools = question["tools"].as_array().unwrap();
+    let tool = tools.iter().find(|offered| offered["function"]["name"] == tool).unwrap();
+    let timeout = &tool["function"]["parameters"]["properties"]["timeoutMs"];
+    (timeout["default"].as_u64().unwrap(), timeout["maximum"].as_u64().unwrap())
+}
+
+// contract: P10 P14 H5
+#[tokio::test]
+async fn a_model_is_told_the_time_limits_that_hold() {
+    let project = Project::new();
+    let asked = async |policy: Policy, time: u64, limit: Option<Duration>| {
+        let call = json!({ "command": "ls", "timeoutMs": time }).to_string();
+        let server = ModelServer::start([calls("shell", &call), says("done")]);
+        let mut contract = TaskContract::workspace("look", project.root());
+        if let Some(limit) = limit {
+            contract = contract.with_exec_timeout(limit);
+        }
+        let store = Store::open(project.scratch().join("runs.db")).unwrap();
+        run_with(&contract, &model(&server), &store, &policy, &ApproveAll).await.unwrap();
+        server.asked().into_iter().map(|asked| asked.body).collect::<Vec<_>>()
+    };
+    let refused = |question: &serde_json::Value| {
+        let last = question["messages"].as_array().unwrap().last().unwrap();
+        last["content"].as_str().unwrap().starts_with("VALIDATION_ERROR")
+    };
+    let policy = || {
+        let mut layer = Layer::new("app");
+        layer.settings.limits.timeout_ms = NonZeroU64::new(4000);
+        layer.settings.limits.max_timeout_ms = NonZeroU64::new(8000);
+        Policy::default().with_layer(layer)
+    };
+    let questions = asked(policy(), 8000, Some(Duration::from_secs(77))).await;
+    assert_eq!(times(&questions[0], "shell"), (4000, 8000));
+    assert_eq!(times(&questions[0], "exec"), (77_000, 77_000));
+    assert!(!refused(&questions[1]), "{}", questions[1]);
+    let questions = asked(policy(), 8001, None).await;
+    assert_eq!(times(&questions[0], "exec"), (900_000, 900_000));
+    assert!(refused(&questions[1]), "{}", questions[1]);
 }
 
 // contract: P14

@@ -9,6 +9,6 @@ mod run;
 pub use contract::{TaskContract, Verification};
 pub use message::{Message, ToolCall, Turn};
 pub use observer::{Event, Observer};
-pub use provider::{OpenRouter, Provider, ProviderError, ProviderFuture, Retry, Scripted};
+pub use provider::{OfferedTool, OpenRouter, Provider, ProviderError, ProviderFuture, Retry, Scripted};
 pub(crate) use run::{Kept, bounded, run_loaded};
 pub use run::{RunError, RunOutcome, RunResult, resume, run_with};

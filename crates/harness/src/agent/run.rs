@@ -3,14 +3,14 @@
 use super::contract::{TaskContract, Verification};
 use super::message::{Message, Turn};
 use super::observer::Event;
-use super::provider::{Provider, ProviderError};
+use super::provider::{OfferedTool, Provider, ProviderError};
 use crate::approve::Approver;
 use crate::config::{CONTRACT, Loaded};
 use crate::gate::{Action, Approved, Decision, DecisionCode, Request};
 use crate::present;
 use crate::session::{RecordError, RecordId, Recorder as _, RunOptions, Session};
 use crate::store::{GateEvent, RunRecorder, Store, StoreError};
-use crate::tools::{TOOLS, Toolbox, read_approved};
+use crate::tools::{Toolbox, read_approved};
 use crate::words;
 use cmdgate_executor::{CancellationToken, ExecError, Finished, Outcome};
 use cmdgate_policy::{Effect, Layer, Policy, SandboxMode};
@@ -376,6 +376,7 @@ impl<'r> Run<'r> {
     ) -> Result<RunOutcome, RunError> {
         // A verification that may not run is found out before anything is spent.
         self.verification_may_run()?;
+        let tools = OfferedTool::all_in(self.session);
         // A run that was cut off between the model's last word and the end of the verification goes on with that.
         let mut is_said_done = self.is_said_done();
         loop {
@@ -389,7 +390,7 @@ impl<'r> Run<'r> {
                 let turn = tokio::select! {
                     biased;
                     outcome = self.stopped() => return Ok(outcome),
-                    turn = provider.next(&self.conversation, TOOLS) => turn?,
+                    turn = provider.next(&self.conversation, &tools) => turn?,
                 };
                 self.keep(Message::Assistant(turn.clone()))?;
                 self.contract.tell(&Event::Answer { step: self.steps, text: &turn.text });

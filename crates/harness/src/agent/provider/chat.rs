@@ -3,8 +3,8 @@
 //! An answer is read leniently where servers are known to differ (arguments as an object, a text in parts, no ids, no
 //! usage) and named where it is none.
 
+use super::OfferedTool;
 use crate::agent::message::{Message, ToolCall, Turn};
-use crate::tools::ToolSpec;
 use serde_json::{Map, Value, json};
 
 /// Why a body is no answer.
@@ -24,7 +24,7 @@ pub(super) enum NoAnswer {
 }
 
 /// What is sent for the next answer in a conversation.
-pub(super) fn question(model: &str, conversation: &[Message], tools: &[ToolSpec]) -> Value {
+pub(super) fn question(model: &str, conversation: &[Message], tools: &[OfferedTool]) -> Value {
     let messages: Vec<Value> = conversation.iter().map(message).collect();
     let mut question = json!({ "model": model, "messages": messages, "stream": false });
     if !tools.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn question(model: &str, conversation: &[Message], tools: &[ToolSpec]
                     "function": {
                         "name": tool.name,
                         "description": tool.description,
-                        "parameters": tool.parameters(),
+                        "parameters": tool.parameters,
                     },
                 })
             })
@@ -293,7 +293,13 @@ mod tests {
             Message::Tool { call: "call-1".into(), text: "out".into() },
             Message::Assistant(broken),
         ];
-        let question = question("some/model", &conversation, crate::tools::TOOLS);
+        let tools = crate::tools::TOOLS.iter().map(|tool| OfferedTool {
+            name: tool.name,
+            description: tool.description,
+            parameters: json!({ "of": tool.name }),
+        });
+        let tools: Vec<OfferedTool> = tools.collect();
+        let question = question("some/model", &conversation, &tools);
         assert_eq!(question["model"], "some/model");
         let roles: Vec<_> =
             question["messages"].as_array().unwrap().iter().map(|m| m["role"].clone()).collect();
@@ -306,6 +312,7 @@ mod tests {
         let names: Vec<_> =
             question["tools"].as_array().unwrap().iter().map(|t| &t["function"]["name"]).collect();
         assert!(names.contains(&&json!("shell")) && names.len() == crate::tools::TOOLS.len());
+        assert_eq!(question["tools"][0]["function"]["parameters"], tools[0].parameters);
     }
 
     proptest! {

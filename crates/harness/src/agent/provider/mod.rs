@@ -8,7 +8,9 @@ pub use openrouter::{OpenRouter, Retry, Told};
 pub use scripted::Scripted;
 
 use super::message::{Message, Turn};
-use crate::tools::ToolSpec;
+use crate::session::Session;
+use crate::tools::TOOLS;
+use serde_json::Value;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
@@ -19,7 +21,30 @@ pub type ProviderFuture<'a> = Pin<Box<dyn Future<Output = Result<Turn, ProviderE
 /// A model.
 pub trait Provider: Send + Sync {
     /// The next answer in a conversation.
-    fn next<'a>(&'a self, conversation: &'a [Message], tools: &'a [ToolSpec]) -> ProviderFuture<'a>;
+    fn next<'a>(&'a self, conversation: &'a [Message], tools: &'a [OfferedTool]) -> ProviderFuture<'a>;
+}
+
+/// A tool as a model is told of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfferedTool {
+    /// The name by which the model calls it.
+    pub name: &'static str,
+    /// What it does.
+    pub description: &'static str,
+    /// The JSON Schema of its arguments (2020-12).
+    pub parameters: Value,
+}
+
+impl OfferedTool {
+    /// Every tool, with the time limits of this session: a model that is told others has its calls refused.
+    pub fn all_in(session: &Session) -> Vec<Self> {
+        let offered = TOOLS.iter().map(|tool| Self {
+            name: tool.name,
+            description: tool.description,
+            parameters: tool.parameters_in(session),
+        });
+        offered.collect()
+    }
 }
 
 /// Why there is no answer. The key is in none of them, and what a server wrote is shortened.

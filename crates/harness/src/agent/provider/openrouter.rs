@@ -1,10 +1,9 @@
 //! A model behind an OpenAI-compatible chat API: OpenRouter, or any server that speaks the same.
 
 use super::chat::{self, NoAnswer};
-use super::{Provider, ProviderError, ProviderFuture};
+use super::{OfferedTool, Provider, ProviderError, ProviderFuture};
 use crate::agent::message::{Message, Turn};
 use crate::present::printable;
-use crate::tools::ToolSpec;
 use serde_json::Value;
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
@@ -366,7 +365,7 @@ impl OpenRouter {
 }
 
 impl Provider for OpenRouter {
-    fn next<'a>(&'a self, conversation: &'a [Message], tools: &'a [ToolSpec]) -> ProviderFuture<'a> {
+    fn next<'a>(&'a self, conversation: &'a [Message], tools: &'a [OfferedTool]) -> ProviderFuture<'a> {
         Box::pin(self.ask(chat::question(&self.model, conversation, tools)))
     }
 }

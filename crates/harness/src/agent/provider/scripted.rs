@@ -1,8 +1,7 @@
 //! Answers that were written beforehand, for tests.
 
-use super::{Provider, ProviderError, ProviderFuture};
+use super::{OfferedTool, Provider, ProviderError, ProviderFuture};
 use crate::agent::message::{Message, Turn};
-use crate::tools::ToolSpec;
 use std::sync::{Mutex, PoisonError};
 
 /// Gives its answers one by one, whatever it is told, and keeps what it was told.
@@ -25,7 +24,7 @@ impl Scripted {
 }
 
 impl Provider for Scripted {
-    fn next<'a>(&'a self, conversation: &'a [Message], _: &'a [ToolSpec]) -> ProviderFuture<'a> {
+    fn next<'a>(&'a self, conversation: &'a [Message], _: &'a [OfferedTool]) -> ProviderFuture<'a> {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let turn = self.turns.get(told.len()).cloned();
         told.push(conversation.to_vec());
