@@ -10,6 +10,7 @@
 mod common;
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -271,6 +272,92 @@ fn the_answer_says_which_limits_hold() {
             assert_eq!(shared.is_some(), mode == "read_only", "{answer}");
             assert!(shared.is_none_or(|by| by == "mount"), "{answer}");
         }
+    });
+}
+
+/// What stands by to end the command after a SIGKILL needs programs of the system. Where one is missing the answer says so.
+#[test]
+fn the_answer_says_when_nothing_could_end_the_command_after_a_sigkill() {
+    both(|| async {
+        let fixture = fixture();
+        fs::write(fixture.project.join("row.sh"), "true").unwrap();
+        let without = |hidden: &[&str]| {
+            let run = program(&fixture, &["--sandbox", "danger_full_access"], "bash row.sh");
+            let mut around = Command::new("bwrap");
+            around.args(["--dev-bind", "/", "/"]);
+            for path in hidden.iter().filter(|path| Path::new(path).exists()) {
+                around.args(["--ro-bind", "/dev/null", path]);
+            }
+            around.arg("--").arg(run.get_program()).args(run.get_args()).current_dir(&fixture.project);
+            for (name, value) in run.get_envs() {
+                around.env(name, value.unwrap());
+            }
+            let output = around.output().unwrap();
+            let answer: Value =
+                serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+            assert_eq!(answer["run"]["exit_code"], 0, "{answer}");
+            let limits = answer["run"]["enforced"]["limits"].as_array().unwrap().clone();
+            limits.into_iter().find(|limit| limit["name"] == "ends_with_caller")
+        };
+        assert_eq!(without(&[]), None);
+        let limit = without(&["/usr/bin/grep", "/bin/grep"]).unwrap();
+        assert_eq!(limit["holds"], false, "{limit}");
+        assert!(limit["reason"].as_str().unwrap().contains("`grep`"), "{limit}");
+    });
+}
+
+/// Each sandboxed command leaves an orphan, and process 1 of many containers takes none out of the process table.
+#[test]
+fn no_zombies_are_left_where_nobody_waits_for_orphans() {
+    both(|| async {
+        let zombies = |parent: u32| {
+            let processes = fs::read_dir("/proc").unwrap().flatten();
+            let lines = processes.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
+            let of_parent = format!("Z {parent} ");
+            lines
+                .filter(|line| line.rsplit(") ").next().is_some_and(|rest| rest.starts_with(&of_parent)))
+                .collect::<Vec<String>>()
+        };
+        let fixture = fixture();
+        // From here on this process is the parent of what the programs leave, and never waits for it.
+        cmdgate_executor::adopt_orphans().unwrap();
+        for mode in ["read_only", "workspace_write", "danger_full_access"] {
+            harness(&fixture, &["--sandbox", mode], "(sleep 3 &); (setsid sleep 3 &); exit 3");
+        }
+        assert_eq!(zombies(std::process::id()), Vec::<String>::new());
+        // A program that stays takes away what it has adopted.
+        let like = program(&fixture, &[], "");
+        let mut server = Command::new(like.get_program())
+            .args(["mcp", "--approval", "never"])
+            .envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .current_dir(&fixture.project)
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+        let mut input = server.stdin.take().unwrap();
+        let mut tell = |message: Value| writeln!(input, "{message}").unwrap();
+        let mut answer = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+        tell(serde_json::json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } }));
+        answer();
+        tell(serde_json::json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        for (id, command) in ["true", "ls | sort", "grep -q nothing row.sh"].into_iter().enumerate() {
+            let arguments = serde_json::json!({ "command": command });
+            tell(serde_json::json!({ "jsonrpc": "2.0", "id": id + 1, "method": "tools/call",
+                "params": { "name": "shell_run", "arguments": arguments } }));
+            let answer = answer();
+            assert_eq!(answer["result"]["structuredContent"]["reply"], "ran", "{answer}");
+            assert!(
+                common::eventually(|| zombies(server.id()).is_empty()).await,
+                "{:?}",
+                zombies(server.id())
+            );
+        }
+        drop(input);
+        assert!(server.wait().unwrap().success());
+        assert_eq!(zombies(std::process::id()), Vec::<String>::new());
     });
 }
 

@@ -65,6 +65,19 @@ impl Family {
         UNLIMITED.get_or_init(|| getrlimit(Resource::Rss).maximum.is_none()).then_some(Self { name, prefix })
     }
 
+    /// Whether the limit that this process has found is the mark of a run around it.
+    pub(crate) fn is_inside_a_run() -> bool {
+        let limit = getrlimit(Resource::Rss).maximum;
+        limit.is_some_and(|limit| PREFIXES.contains(&(limit / (RUNS * NESTED))))
+    }
+
+    /// One that no process has.
+    #[cfg(test)]
+    pub(crate) fn invented() -> Self {
+        let name = RandomState::new().build_hasher().finish();
+        Self { name, prefix: PREFIXES.start + name % (PREFIXES.end - PREFIXES.start) }
+    }
+
     const fn highest(self) -> u64 {
         (self.prefix + 1) * RUNS * NESTED - 1
     }
@@ -79,7 +92,7 @@ impl Family {
         format!("^Max resident set  *{}[0-9]\\{{11\\}} ", self.prefix)
     }
 
-    /// What stands in the environment of every process of this family that has kept its environment.
+    /// How the entry begins that every process of this family has in its environment, unless it has cleaned that.
     pub(crate) fn variable(self) -> String {
         format!("{VARIABLE}={:016x}-", self.name)
     }

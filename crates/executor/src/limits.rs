@@ -64,6 +64,8 @@ pub enum LimitKind {
     SharedMemory,
     /// No core files, always.
     CoreFiles,
+    /// No process of the command goes on when this one is ended by SIGKILL, always. Named only where that is not sure.
+    EndsWithCaller,
 }
 
 impl LimitKind {
@@ -78,6 +80,7 @@ impl LimitKind {
             Self::Memory => "memory",
             Self::SharedMemory => "shared_memory",
             Self::CoreFiles => "core_files",
+            Self::EndsWithCaller => "ends_with_caller",
         }
     }
 }

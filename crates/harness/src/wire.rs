@@ -413,7 +413,8 @@ pub struct WireEnforced {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WireLimit {
-    /// `processes`, `open_files`, `file_size`, `data`, `cpu_seconds`, `memory`, `shared_memory` or `core_files`.
+    /// `processes`, `open_files`, `file_size`, `data`, `cpu_seconds`, `memory`, `shared_memory` or `core_files`; and
+    /// `ends_with_caller` where the command may outlive a harness that is ended by SIGKILL.
     pub name: &'static str,
     /// Its value: a number, bytes or seconds.
     pub value: u64,

@@ -30,6 +30,7 @@ use rustix::process::{
 use tokio::sync::oneshot;
 
 use crate::kill::{Family, Tree};
+pub(crate) use guard::shortcoming as guard_shortcoming;
 
 /// A process about to be started.
 #[derive(Debug)]
@@ -275,14 +276,23 @@ pub(crate) fn end_unready(pid: u32, handle: &OwnedFd) {
     while matches!(waitid(WaitId::PidFd(handle.as_fd()), options), Ok(None)) && Instant::now() < deadline {
         std::thread::sleep(Duration::from_micros(200));
     }
+    let mut children = Vec::new();
     for child in children_of(pid) {
         if let Ok(Some(child_handle)) = open_process(child)
             && parent_of(child).and_then(|parent| u32::try_from(parent).ok()) == Some(pid)
         {
             kill(&child_handle);
+            children.push(child_handle);
         }
     }
     kill(handle);
+    if let Ok(parent) = handle.try_clone() {
+        tidy_later(move || {
+            // Where this process adopts orphans they are handed to it once their parent has ended.
+            ended_within(&parent, Duration::from_secs(5));
+            children.iter().filter(|child| ended_within(child, Duration::from_secs(5))).for_each(reap);
+        });
+    }
 }
 
 /// The children of a process: proc_tid_children(5), or a search where the kernel lacks it.

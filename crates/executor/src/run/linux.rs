@@ -14,7 +14,7 @@ use crate::error::{ExecError, Stage};
 use crate::find::{self, Binary};
 use crate::job::{Command, Settings};
 use crate::kill::{Mark, Tree};
-use crate::limits::LimitStatus;
+use crate::limits::{Holds, LimitKind, LimitStatus};
 use crate::outcome::{
     Backend, Enforced, Finished, KillStrength, NetworkEnforced, NotStarted, Outcome, UnixSockets,
 };
@@ -262,7 +262,12 @@ impl Prepared {
     }
 
     fn bounds(&self, situation: Situation) -> Result<Bounds, ExecError> {
-        let bounds = Bounds::prepare(&self.settings.limits, situation);
+        let mut bounds = Bounds::prepare(&self.settings.limits, situation);
+        bounds.statuses.extend(process::guard_shortcoming().map(|reason| LimitStatus {
+            kind: LimitKind::EndsWithCaller,
+            value: 0,
+            holds: Holds::Unenforced(reason),
+        }));
         if self.settings.limits.required
             && let Some((name, reason)) = bounds.unenforced()
         {
