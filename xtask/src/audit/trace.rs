@@ -57,8 +57,19 @@ const HELPERS: &[(&str, &[&str])] = &[
 pub struct Seen {
     /// What should not have happened, one line each.
     pub faults: Vec<String>,
-    /// Whether the command really ran.
-    pub ran: bool,
+    /// Why the command did not really run, where it did not.
+    pub not_run: Option<String>,
+}
+
+/// What the traces of many commands showed.
+#[derive(Debug, Default)]
+pub struct Traced {
+    /// How many ran and did nothing that they should not.
+    pub clean: usize,
+    /// Those that did not run here, and why.
+    pub not_run: BTreeMap<String, String>,
+    /// What the others did that should not have happened, one line each.
+    pub faults: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Deserialize)]
@@ -77,8 +88,11 @@ pub fn run(cli: &Cli) -> Result<ExitCode> {
     } else {
         cli.command.clone()
     };
-    let (clean, not_run, faults) = trace_all(&fixture, &commands)?;
+    let Traced { clean, not_run, faults } = trace_all(&fixture, &commands)?;
     let mut out = io::stdout().lock();
+    for (command, why) in &not_run {
+        writeln!(out, "NOT RUN   {command:?}: {why}")?;
+    }
     for (command, lines) in &faults {
         writeln!(out, "NOT CLEAN {command:?}")?;
         for line in lines {
@@ -87,9 +101,10 @@ pub fn run(cli: &Cli) -> Result<ExitCode> {
     }
     writeln!(
         out,
-        "{} safe commands: {clean} ran and were clean, {not_run} did not run here (decided otherwise in this repository, or \
-         the program is missing), {} were not clean",
+        "{} safe commands: {clean} ran and were clean, {} did not run here (decided otherwise in this repository, or the \
+         program is missing), {} were not clean",
         commands.len(),
+        not_run.len(),
         faults.len()
     )?;
     // What did not run shows nothing.
@@ -97,13 +112,10 @@ pub fn run(cli: &Cli) -> Result<ExitCode> {
     Ok(if faults.is_empty() && enough { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Traces every command, two at a time. Gives back how many were clean, how many did not run, and what was seen of others.
-pub fn trace_all(
-    fixture: &Fixture,
-    commands: &[String],
-) -> Result<(usize, usize, BTreeMap<String, Vec<String>>)> {
+/// Traces every command, two at a time.
+pub fn trace_all(fixture: &Fixture, commands: &[String]) -> Result<Traced> {
     let next = AtomicUsize::new(0);
-    let results: Mutex<(usize, usize, BTreeMap<String, Vec<String>>)> = Mutex::default();
+    let results: Mutex<Traced> = Mutex::default();
     let failure: Mutex<Option<anyhow::Error>> = Mutex::default();
     std::thread::scope(|scope| {
         for worker in 0..2 {
@@ -115,11 +127,11 @@ pub fn trace_all(
                             let mut results =
                                 results.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                             if !seen.faults.is_empty() {
-                                results.2.insert(command.clone(), seen.faults);
-                            } else if seen.ran {
-                                results.0 += 1;
+                                results.faults.insert(command.clone(), seen.faults);
+                            } else if let Some(why) = seen.not_run {
+                                results.not_run.insert(command.clone(), why);
                             } else {
-                                results.1 += 1;
+                                results.clean += 1;
                             }
                         }
                         Err(error) => {
@@ -330,7 +342,7 @@ impl Fixture {
             .output()
             .context("starting strace")?;
         let text = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
-        let mut seen = Seen { faults: Vec::new(), ran: false };
+        let mut seen = Seen::default();
         if self.base.join("CANARY").exists() {
             fs::remove_file(self.base.join("CANARY"))?;
             seen.faults.push("the canary program ran".to_owned());
@@ -343,7 +355,12 @@ impl Fixture {
         if reply.get("reply").and_then(serde_json::Value::as_str) == Some("ran") && !ended {
             seen.faults.push(format!("it did not end by itself: {outcome:?}"));
         }
-        seen.ran = ended && reply.pointer("/run/exit_code") != Some(&127.into());
+        let missing = reply.pointer("/run/exit_code") == Some(&127.into());
+        seen.not_run = (!ended || missing).then(|| {
+            let text = |place| reply.pointer(place).and_then(serde_json::Value::as_str);
+            let why = if missing { text("/run/stderr/text") } else { text("/reason") };
+            why.unwrap_or("it gave no reason").trim().to_owned()
+        });
         self.read_log(command, &text, &mut seen);
         Ok(seen)
     }
@@ -426,7 +443,7 @@ impl Fixture {
                 let path = opened(call);
                 if writes && !harmless_to_write(&path) {
                     seen.faults.push(format!("tried to write {path}"));
-                } else if succeeded && !self.may_read(&path) {
+                } else if succeeded && !self.may_read(&path) && !is_substitution(call, &path) {
                     seen.faults.push(format!("read {path}"));
                 }
             }
@@ -502,6 +519,11 @@ fn opened(call: &str) -> String {
         return path.trim_end_matches('>').to_owned();
     }
     quoted(call).unwrap_or_default()
+}
+
+/// Whether a call opened what stands in the place of `<(…)`: a pipe of the command's own shell.
+fn is_substitution(call: &str, path: &str) -> bool {
+    path.starts_with("pipe:[") && quoted(call).is_some_and(|asked| asked.starts_with("/dev/fd/"))
 }
 
 /// The first text in quotes.
