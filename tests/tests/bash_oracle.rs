@@ -216,8 +216,10 @@ fn case_texts() -> Vec<String> {
     texts
 }
 
-/// The command of a line such as `safe COMMAND` or `escaped: review CODE COMMAND`.
+/// The command of a line such as `safe COMMAND`, `escaped: review CODE COMMAND` or `needs CONDITION: safe COMMAND`.
 fn judged_line(line: &str) -> Option<String> {
+    let line =
+        line.strip_prefix("needs ").and_then(|rest| rest.split_once(": ")).map_or(line, |(_, rest)| rest);
     let plain = line.strip_prefix("pipeline: ").unwrap_or(line);
     let (rest, escaped) = plain.strip_prefix("escaped: ").map_or((plain, false), |rest| (rest, true));
     let command = match rest.split_once(' ')? {

@@ -6,18 +6,26 @@
 //! review flag_writes sort -ro out.txt a.txt
 //! review - frobnicate
 //! pipeline: review path_parent cat sub/../a.txt
+//! needs reads_confined: safe cat $(git ls-files)
 //! ```
 //!
 //! The code of a `review` line must be among the codes found; `-` leaves the code open. The grammar is `sequence`
 //! unless the line begins with `pipeline: `. In a command `\n` stands for a newline, `\t` for a tab and `\\` for a
-//! backslash when the line begins with `escaped: `. The project root is `/home/user/project`, which is the working
+//! backslash when the line begins with `escaped: `. A line that begins with `needs reads_confined git_hardened: ` says the
+//! conditions of the verdict, all of them but those that most commands have ([`USUAL`]). The project root is `/home/user/project`, which is the working
 //! directory as well.
 
-use cmdgate_classifier::{Code, Context, Grammar, Verdict, classify};
+use cmdgate_classifier::{Code, Condition, Conditions, Context, Grammar, Verdict, classify};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 const ROOT: &str = "/home/user/project";
+
+/// The conditions that a line with `needs` does not name.
+const USUAL: Conditions = Conditions::NONE
+    .with(Condition::CleanEnvironment)
+    .with(Condition::NullStdin)
+    .with(Condition::PathsResolveInside);
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("cases")
@@ -46,6 +54,8 @@ enum Expected {
 struct Case {
     grammar: Grammar,
     expected: Expected,
+    /// The conditions, where the line names them.
+    needs: Option<Conditions>,
     command: String,
 }
 
@@ -54,12 +64,20 @@ fn parse(line: &str) -> Result<Option<Case>, String> {
     if line.trim().is_empty() || line.starts_with('#') {
         return Ok(None);
     }
-    let (mut line, mut grammar, mut escaped) = (line, Grammar::Sequence, false);
+    let (mut line, mut grammar, mut escaped, mut needs) = (line, Grammar::Sequence, false, None);
     loop {
         if let Some(rest) = line.strip_prefix("pipeline: ") {
             (line, grammar) = (rest, Grammar::Pipeline);
         } else if let Some(rest) = line.strip_prefix("escaped: ") {
             (line, escaped) = (rest, true);
+        } else if let Some(rest) = line.strip_prefix("needs ") {
+            let (names, rest) = rest.split_once(": ").ok_or("needs `: ` behind the conditions")?;
+            let mut conditions = Conditions::NONE;
+            for name in names.split(' ').filter(|name| *name != "nothing") {
+                let known = Condition::ALL.iter().copied().find(|known| known.as_str() == name);
+                conditions = conditions.with(known.ok_or_else(|| format!("`{name}` is not a condition"))?);
+            }
+            (line, needs) = (rest, Some(conditions));
         } else {
             break;
         }
@@ -95,12 +113,12 @@ fn parse(line: &str) -> Result<Option<Case>, String> {
     } else {
         command.to_owned()
     };
-    Ok(Some(Case { grammar, expected, command }))
+    Ok(Some(Case { grammar, expected, needs, command }))
 }
 
 #[test]
 fn every_case_gets_the_verdict_that_was_written_for_it() {
-    // contract: S4, S12
+    // contract: S4, S12, X1
     let mut failures = String::new();
     let (mut run, mut failed) = (0, 0);
     for file in files() {
@@ -130,7 +148,13 @@ fn every_case_gets_the_verdict_that_was_written_for_it() {
                 (Expected::Review(Some(code)), Verdict::NeedsReview) if !codes.contains(&code.as_str()) => {
                     format!("is held back, but for {codes:?} instead of {}", code.as_str())
                 }
-                (Expected::Safe, Verdict::Safe) | (Expected::Review(_), Verdict::NeedsReview) => continue,
+                (Expected::Safe, Verdict::Safe) | (Expected::Review(_), Verdict::NeedsReview) => {
+                    let unusual = got.conditions.without(USUAL);
+                    if case.needs.is_none_or(|needs| needs == unusual) {
+                        continue;
+                    }
+                    format!("needs {unusual:?}")
+                }
             };
             failed += 1;
             let _ = writeln!(failures, "{place}: `{}` {wrong}", case.command);
