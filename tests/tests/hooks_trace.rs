@@ -3,8 +3,8 @@
 
 use cmdgate_tests::{Project, Ran, harness_binary, start_hook};
 use serde_json::{Value, json};
-use std::io::Write;
-use std::process::{Child, Command};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
 
 /// What Claude Code sends before it runs a command.
 fn payload(project: &Project, command: &str) -> String {
@@ -139,4 +139,25 @@ fn an_answer_waits_for_no_disk_and_no_other_program() {
     // The trace stays closed: a line is added beside it, and the answer is given.
     assert_eq!((count("trace.db\""), count("trace.db-spool\""), count("write")), (0, 1, 2), "{calls}");
     assert_eq!(recorded(&project), ["cat a.txt", "git log --oneline | head -5"]);
+}
+
+#[test]
+fn whoever_follows_the_log_sees_what_hooks_decide() {
+    // contract: P12
+    let project = Project::new();
+    assert_eq!(answered(start(&project, &[], "cat a.txt 1")).0, "allow");
+    let mut follow = project.command(["log", "tail", "--follow", "--json"]);
+    let mut follow = follow.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(follow.stdout.take().unwrap()).lines();
+    let mut next = || {
+        let line: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        line["command"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(next(), "cat a.txt 1");
+    for command in ["cat a.txt 2", "cat a.txt 3"] {
+        assert_eq!(answered(start(&project, &[], command)).0, "allow");
+        assert_eq!(next(), command);
+    }
+    follow.kill().unwrap();
+    follow.wait().unwrap();
 }

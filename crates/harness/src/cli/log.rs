@@ -237,6 +237,7 @@ fn tail(args: &TailArgs) -> Result<Exit, Exit> {
         }
         filter.limit = None;
         std::thread::sleep(FOLLOW_EVERY);
+        store.bring_in().map_err(|error| super::fail(Exit::Failed, error))?;
     }
 }
 

@@ -236,8 +236,9 @@ fn waiting(content: &[u8], brought_in: Option<&str>) -> Waiting {
 }
 
 impl Store {
-    /// Brings in what waits in the spool.
-    pub(super) fn bring_in(&self) -> Result<(), StoreError> {
+    /// Brings in what waits in the spool. Opening does that; a process that has the trace open for long, and shows what
+    /// others record, does it again.
+    pub(crate) fn bring_in(&self) -> Result<(), StoreError> {
         let path = beside(self.path());
         let failed = unusable(&path);
         match fs::symlink_metadata(&path) {
