@@ -133,10 +133,11 @@ fn open_locked(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Puts a new spool, in which nothing waits, in the place of the one before, in one step.
+/// Puts a new spool, in which nothing waits, in the place of the one before, in one step. Only who holds that one, or found
+/// none under the lock of the trace, does so: the file on the way is nobody else's, or was left by one who was killed.
 fn renew(path: &Path, last: &str) -> io::Result<()> {
     let mut new = path.as_os_str().to_owned();
-    new.push(format!("-{}", std::process::id()));
+    new.push("-new");
     let new = PathBuf::from(new);
     let _ = fs::remove_file(&new);
     let begun = OpenOptions::new()
