@@ -300,6 +300,17 @@ fn what_would_be_left_alone_is_refused() {
     assert!(directory.code == 2 && directory.stderr.contains("cannot read src"), "{directory:?}");
     let nowhere = project.harness(["init", "--root", "/not/there"]);
     assert!(nowhere.code == 125 && nowhere.stderr.contains("there is no such directory"), "{nowhere:?}");
+    // What is there and cannot be read is not called missing, and what is missing is not left out.
+    std::os::unix::fs::symlink("loop", project.root().join("loop")).unwrap();
+    for (file, what) in
+        [("loop", "cannot read loop"), ("a.txt/x", "no policy file"), ("none", "no policy file")]
+    {
+        let ran = project.harness(["check", "--policy", file, "--", "ls"]);
+        assert!(ran.code == 3 && ran.stdout.is_empty() && ran.stderr.contains(what), "{ran:?}");
+    }
+    let mut resumed = project.command(["agent", "--resume", "3", "--trace", "../none.db"]);
+    let resumed: Ran = resumed.env("OPENROUTER_API_KEY", "x").output().unwrap().into();
+    assert!(resumed.code == 125 && resumed.stderr.contains("there is no trace"), "{resumed:?}");
     let moving = project.harness(["classify", "--", "ls \u{1b}[2K"]);
     assert!(!moving.stdout.contains('\u{1b}'), "{moving:?}");
 }

@@ -170,10 +170,11 @@ pub fn load(root: &Path, dirs: &UserDirs, overrides: &Overrides) -> Result<Loade
         Ok(!store.is_trusted(&project_file, text.as_bytes()))
     })?;
     for file in &overrides.files {
-        if !file.exists() {
+        stack.add(COMMAND_LINE, file, |_| Ok(false))?;
+        // Looked at only once: one that goes away meanwhile is not silently left out.
+        if stack.origins.last().is_none_or(|origin| origin.state == OriginState::Absent) {
             return Err(ConfigError::Missing { path: file.clone() });
         }
-        stack.add(COMMAND_LINE, file, |_| Ok(false))?;
     }
     stack.layers.push(overrides.as_layer(&real));
     // The strictest profile that any layer names is the ground on which all of them stand.

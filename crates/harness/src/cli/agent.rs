@@ -1,6 +1,7 @@
 //! `harness agent`: work on a goal until the project's own command says it is reached.
 
 use super::decide::DecideArgs;
+use super::log::must_be_there;
 use super::out::say;
 use super::run::{Signals, open_store, runtime};
 use crate::agent::{
@@ -98,6 +99,9 @@ fn run(args: &AgentArgs) -> Result<Exit, Exit> {
     };
     let root = args.decide.root()?;
     let loaded = args.decide.recorded_in(args.trace.as_ref()).load(&root, None)?;
+    if args.resume.is_some() {
+        must_be_there(args.trace.as_ref())?;
+    }
     let store = open_store(args.trace.as_ref())?;
     let goal = match (&args.goal, args.resume) {
         (_, Some(run)) => goal_of(&store, run)?,
@@ -233,8 +237,9 @@ fn show(
                 RunOutcome::Cancelled => "called off",
             };
             say!(
-                "harness: {what} after {} answers and {} tokens; `harness log --run {}` shows what was done",
+                "harness: {what} after {} answer{} and {} tokens; `harness log --run {}` shows what was done",
                 result.steps,
+                if result.steps == 1 { "" } else { "s" },
                 result.tokens,
                 result.run_id
             );

@@ -2,13 +2,14 @@
 
 use super::out;
 use super::place::{GrammarName, absolute, current, enclosing_repository};
+use super::progress::Progress;
 use crate::exit::Exit;
 use crate::present::printable;
 use crate::wire::{BadLine, BadLineError, Classified, SCHEMA_VERSION};
 use cmdgate_classifier::{Context, Verdict, classify};
 use serde::Deserialize;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// A line longer than this, in bytes, is an error object.
@@ -131,6 +132,8 @@ fn batch(file: &Path, context: &Context<'_>, fixed_root: bool, fixed_cwd: bool) 
             }
         }
     };
+    // At a terminal the answers themselves are the sign of life.
+    let _progress = if io::stdout().is_terminal() { Progress::default() } else { Progress::begin("judging") };
     let mut input = BufReader::new(input);
     let mut output = BufWriter::new(io::stdout().lock());
     let mut bytes = Vec::new();

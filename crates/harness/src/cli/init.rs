@@ -89,7 +89,11 @@ fn write(file: &Path, text: &str, force: bool) -> Result<(), Exit> {
     }
     let failed = |error: io::Error| super::fail(Exit::Failed, format_args!("cannot write {shown}: {error}"));
     let directory = file.parent().unwrap_or(Path::new("."));
-    let mut new = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
+    // What the library says of it names a file that nobody asked for.
+    let mut new = tempfile::NamedTempFile::new_in(directory).map_err(|error| {
+        let why = error.kind();
+        super::fail(Exit::Failed, format_args!("cannot write {shown}: {why}; --dry-run prints it instead"))
+    })?;
     new.write_all(text.as_bytes()).map_err(failed)?;
     #[cfg(unix)]
     {
