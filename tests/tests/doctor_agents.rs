@@ -131,7 +131,9 @@ fn a_hook_that_says_nothing_or_allows_fails() {
             assert_eq!(project.harness(["install", agent.name()]).code, 0);
         }
         script(&project, "fake/harness", &format!("#!/bin/sh\n{answer}\n"));
-        replace_program(&project.home(), &project.scratch().join("fake/harness").to_string_lossy());
+        for settings in [project.home(), project.scratch().join("config")] {
+            replace_program(&settings, &project.scratch().join("fake/harness").to_string_lossy());
+        }
         let ran = doctor(&project, &["--json"]);
         assert_eq!(ran.code, 1, "{ran:?}");
         for agent in Agent::ALL {
@@ -278,7 +280,7 @@ fn a_hook_that_the_agent_does_not_run_fails_though_it_would_refuse() {
     }
     // A plugin or script is this program's as a whole.
     for (agent, file) in
-        [("opencode", ".config/opencode/plugins/cmdgate.js"), ("cline", ".cline/hooks/PreToolUse")]
+        [("opencode", "../config/opencode/plugins/cmdgate.js"), ("cline", ".cline/hooks/PreToolUse")]
     {
         assert_eq!(project.harness(["install", agent]).code, 0);
         let file = project.home().join(file);

@@ -11,7 +11,8 @@ fn file_of(agent: Agent) -> &'static str {
         Agent::Gemini => ".gemini/settings.json",
         Agent::Cursor => ".cursor/hooks.json",
         Agent::Copilot => ".copilot/hooks/cmdgate.json",
-        Agent::Opencode => ".config/opencode/plugins/cmdgate.js",
+        // In `XDG_CONFIG_HOME`, which stands beside the home directory here.
+        Agent::Opencode => "../config/opencode/plugins/cmdgate.js",
         Agent::Windsurf => ".codeium/windsurf/hooks.json",
         Agent::Cline => ".cline/hooks/PreToolUse",
         Agent::Goose => ".agents/plugins/cmdgate/hooks/hooks.json",
@@ -35,6 +36,44 @@ fn installing_twice_is_installing_once_and_uninstalling_undoes_it() {
         assert_eq!(project.harness(["uninstall", agent.name()]).code, 0);
         let left = std::fs::read_to_string(&file).unwrap_or_default();
         assert!(!left.contains(agent.name()), "{agent:?}: {left}");
+    }
+}
+
+#[test]
+fn settings_that_an_agents_own_variable_puts_elsewhere_are_found_there() {
+    // contract: X6
+    let project = Project::new();
+    let elsewhere = project.scratch().join("elsewhere");
+    for (agent, variable, file) in [
+        (Agent::ClaudeCode, "CLAUDE_CONFIG_DIR", "settings.json"),
+        (Agent::Codex, "CODEX_HOME", "hooks.json"),
+        (Agent::Copilot, "COPILOT_HOME", "hooks/cmdgate.json"),
+        (Agent::Opencode, "XDG_CONFIG_HOME", "opencode/plugins/cmdgate.js"),
+    ] {
+        let directory = elsewhere.join(agent.name());
+        let run = |arguments: &[&str], value: &std::path::Path| {
+            let mut command = project.command(arguments);
+            command.env(variable, value).env("PATH", "/usr/bin:/bin");
+            cmdgate_tests::Ran::from(command.output().unwrap())
+        };
+        assert_eq!(run(&["install", agent.name()], &directory).code, 0);
+        assert!(directory.join(file).is_file(), "{agent:?}");
+        assert!(!project.home().join(file_of(agent)).exists(), "{agent:?}");
+        let report = run(&["doctor", "--agents", "--json"], &directory).json();
+        let found = report["agents"].as_array().unwrap().iter().find(|known| known["agent"] == agent.name());
+        assert!(found.unwrap()["checks"].to_string().contains("was refused in"), "{report}");
+        // Without the variable the agent does not read it, and with one that is no whole path neither of them knows where it is.
+        let report = project.harness(["doctor", "--agents", "--json"]).json();
+        assert!(!report.to_string().contains(agent.name()), "{report}");
+        assert_eq!(run(&["uninstall", agent.name()], &directory).code, 0);
+        assert!(!directory.join(file).exists(), "{agent:?}");
+        if agent != Agent::Opencode {
+            let shown = run(&["install", agent.name(), "--dry-run"], std::path::Path::new("relative"));
+            assert!(
+                shown.stdout.contains(&*project.home().join(file_of(agent)).to_string_lossy()),
+                "{shown:?}"
+            );
+        }
     }
 }
 

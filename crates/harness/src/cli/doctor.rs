@@ -3,6 +3,7 @@
 use super::progress::Progress;
 use crate::exit::Exit;
 use crate::install::health::{self, AgentHealth, Places, Status};
+use crate::install::home::Home;
 use crate::present::printable;
 use crate::wire;
 use cmdgate_executor::Executor;
@@ -79,7 +80,7 @@ fn text_of(report: &Report) -> String {
 }
 
 fn agents(json: bool) -> Exit {
-    let (Some(home), Ok(current)) = (std::env::home_dir(), std::env::current_dir()) else {
+    let (Some(home), Ok(current)) = (Home::from_environment(), std::env::current_dir()) else {
         return super::fail(
             Exit::Failed,
             "the home directory or the current directory is not known: set HOME",

@@ -2,6 +2,7 @@
 
 use crate::exit::Exit;
 use crate::hook::Agent;
+use crate::install::home::Home;
 use crate::install::{Change, InstallError, Plan, Scope};
 
 /// Put this program in front of an agent's shell
@@ -71,7 +72,7 @@ fn apply(
     done: &str,
 ) -> Exit {
     let (Some(home), Ok(current), Ok(program)) =
-        (std::env::home_dir(), std::env::current_dir(), std::env::current_exe())
+        (Home::from_environment(), std::env::current_dir(), std::env::current_exe())
     else {
         return super::fail(
             Exit::Failed,

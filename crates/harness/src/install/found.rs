@@ -1,7 +1,8 @@
 //! Finds the hooks of this program in the files of the agents, however they came there.
 
 use super::document::{self, Trouble};
-use super::{CLINE_BEGINS, CLINE_GOES_ON, Plan, Scope, codex_config};
+use super::home::Home;
+use super::{CLINE_BEGINS, CLINE_GOES_ON, Plan, Scope};
 use crate::hook::Agent;
 use crate::unwrap;
 use serde_json::Value;
@@ -89,27 +90,24 @@ pub(super) fn is_ours(handler: &Value, agent: Agent) -> bool {
 }
 
 /// The files in which an agent looks for hooks, the user's first.
-pub fn files(agent: Agent, home: &Path, project: &Path) -> Vec<(Scope, PathBuf)> {
+pub fn files(agent: Agent, home: &Home, project: &Path) -> Vec<(Scope, PathBuf)> {
     let mut files = Vec::new();
-    for (scope, base) in [(Scope::User, home), (Scope::Project, project)] {
+    for scope in [Scope::User, Scope::Project] {
         files.push((scope, Plan::hooks_file(agent, scope, home, project)));
-        match agent {
-            Agent::ClaudeCode => files.push((scope, base.join(".claude/settings.local.json"))),
-            Agent::Codex => files.push((scope, codex_config(base))),
-            Agent::Copilot if scope == Scope::User => {
-                files.push((scope, base.join(".copilot/settings.json")));
-            }
-            Agent::Copilot => files.extend([
-                (scope, base.join(".github/copilot/settings.json")),
-                (scope, base.join(".github/copilot/settings.local.json")),
-            ]),
+        let others: &[&str] = match agent {
+            Agent::ClaudeCode => &["settings.local.json"],
+            Agent::Codex => &["config.toml"],
+            Agent::Copilot if scope == Scope::User => &["settings.json"],
+            Agent::Copilot => &["copilot/settings.json", "copilot/settings.local.json"],
             Agent::Gemini
             | Agent::Cursor
             | Agent::Opencode
             | Agent::Windsurf
             | Agent::Cline
-            | Agent::Goose => {}
-        }
+            | Agent::Goose => &[],
+        };
+        let directory = Plan::directory(agent, scope, home, project);
+        files.extend(others.iter().map(|name| (scope, directory.join(name))));
     }
     files.dedup_by(|a, b| a.1 == b.1);
     files

@@ -3,6 +3,7 @@
 use super::document;
 use super::entries::Difference;
 use super::found::{self, Registration, Runs};
+use super::home::Home;
 use super::version::{self, Version};
 use super::{OR_BLOCK, Plan, Scope, codex_config};
 use crate::hook::Agent;
@@ -73,8 +74,8 @@ pub struct AgentHealth {
 /// Where to look.
 #[derive(Debug, Clone)]
 pub struct Places {
-    /// The user's home directory.
-    pub home: PathBuf,
+    /// The user's home directory, and where agents keep their settings instead.
+    pub home: Home,
     /// The project.
     pub project: PathBuf,
     /// The search path for programs.
@@ -477,7 +478,7 @@ fn trusted(places: &Places, registrations: &[Registration]) -> Check {
         detail,
         remedy: remedy.map(ToOwned::to_owned),
     };
-    let config = codex_config(&places.home);
+    let config = codex_config(&places.home.settings(Agent::Codex));
     let value = match document::read(&config) {
         Ok(text) => document::value(&config, &text.unwrap_or_default()),
         Err(trouble) => Err(trouble),
@@ -527,14 +528,14 @@ fn nested(places: &Places, registrations: &[Registration]) -> Option<Check> {
         one.runs.words(Agent::Codex).is_some_and(|words| words.iter().any(|word| word == "--contain"))
     };
     registrations.iter().any(contains).then_some(())?;
-    let mode_in = |base: &Path| {
-        let config = codex_config(base);
+    let mode_in = |scope: Scope| {
+        let config = codex_config(&Plan::directory(Agent::Codex, scope, &places.home, &places.project));
         let text = document::read(&config).ok()??;
         let value = document::value(&config, &text).ok()?;
         value.get("sandbox_mode").and_then(Value::as_str).map(ToOwned::to_owned)
     };
-    let mode = mode_in(&places.project).or_else(|| mode_in(&places.home));
-    let file = codex_config(&places.home);
+    let mode = mode_in(Scope::Project).or_else(|| mode_in(Scope::User));
+    let file = codex_config(&places.home.settings(Agent::Codex));
     let remedy = Some(format!("set sandbox_mode = \"danger-full-access\" in {}", file.display()));
     let on = "and in it every contained command is refused";
     let (status, detail, remedy) = match mode {
@@ -689,7 +690,7 @@ pub(super) fn executable(file: &Path) -> bool {
 
 impl Places {
     /// These of the present process.
-    pub fn of(home: PathBuf, project: PathBuf, path: &OsStr) -> Self {
+    pub fn of(home: Home, project: PathBuf, path: &OsStr) -> Self {
         let project = std::fs::canonicalize(&project).unwrap_or(project);
         Self { home, project, path: std::env::split_paths(path).collect() }
     }

@@ -10,10 +10,12 @@ mod edit;
 mod entries;
 pub mod found;
 pub mod health;
+pub mod home;
 pub mod version;
 
 use crate::hook::{Agent, quote};
 use copies::Copies;
+use home::Home;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -148,14 +150,14 @@ impl Plan {
     pub fn new(
         agent: Agent,
         scope: Scope,
-        home: &Path,
+        home: &Home,
         project: &Path,
         program: &Path,
         contain: bool,
     ) -> Self {
-        let base = if scope == Scope::User { home } else { project };
+        let base = if scope == Scope::User { home.path() } else { project };
         let mut file = Self::hooks_file(agent, scope, home, project);
-        let config = codex_config(base);
+        let config = codex_config(&Self::directory(agent, scope, home, project));
         if agent == Agent::Codex && !file.exists() && document::holds_hooks(&config) {
             file = config;
         }
@@ -165,27 +167,24 @@ impl Plan {
         Self { agent, scope, base: base.to_path_buf(), others, file, program: program.to_path_buf(), options }
     }
 
-    /// The file that holds an agent's hooks.
-    pub fn hooks_file(agent: Agent, scope: Scope, home: &Path, project: &Path) -> PathBuf {
-        let base = match scope {
-            Scope::User => home,
-            Scope::Project => project,
-        };
-        let user = scope == Scope::User;
-        match agent {
-            Agent::ClaudeCode => base.join(".claude/settings.json"),
-            Agent::Codex => base.join(".codex/hooks.json"),
-            Agent::Gemini => base.join(".gemini/settings.json"),
-            Agent::Cursor => base.join(".cursor/hooks.json"),
-            Agent::Copilot if user => base.join(".copilot/hooks/cmdgate.json"),
-            Agent::Copilot => base.join(".github/hooks/cmdgate.json"),
-            Agent::Opencode if user => base.join(".config/opencode/plugins/cmdgate.js"),
-            Agent::Opencode => base.join(".opencode/plugins/cmdgate.js"),
-            Agent::Windsurf if user => base.join(".codeium/windsurf/hooks.json"),
-            Agent::Windsurf => base.join(".windsurf/hooks.json"),
-            Agent::Cline => base.join(".cline/hooks/PreToolUse"),
-            Agent::Goose => base.join(".agents/plugins/cmdgate/hooks/hooks.json"),
+    /// The directory of an agent's settings.
+    pub(crate) fn directory(agent: Agent, scope: Scope, home: &Home, project: &Path) -> PathBuf {
+        match scope {
+            Scope::User => home.settings(agent),
+            Scope::Project => home::of_project(agent, project),
         }
+    }
+
+    /// The file that holds an agent's hooks.
+    pub fn hooks_file(agent: Agent, scope: Scope, home: &Home, project: &Path) -> PathBuf {
+        Self::directory(agent, scope, home, project).join(match agent {
+            Agent::ClaudeCode | Agent::Gemini => "settings.json",
+            Agent::Codex | Agent::Cursor | Agent::Windsurf => "hooks.json",
+            Agent::Copilot => "hooks/cmdgate.json",
+            Agent::Opencode => "plugins/cmdgate.js",
+            Agent::Cline => "hooks/PreToolUse",
+            Agent::Goose => "cmdgate/hooks/hooks.json",
+        })
     }
 
     /// The command line of the hook, for agents that take one text. It stays the same from version to version, because Codex
@@ -491,9 +490,9 @@ impl Change {
     }
 }
 
-/// The settings of Codex below a home directory or project.
-pub(crate) fn codex_config(base: &Path) -> PathBuf {
-    base.join(".codex/config.toml")
+/// The settings of Codex in its directory.
+fn codex_config(directory: &Path) -> PathBuf {
+    directory.join("config.toml")
 }
 
 /// Where the file as it was is kept, unless that name was taken before.

@@ -3,7 +3,14 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn plan(agent: Agent, home: &Path, contain: bool) -> Plan {
-    Plan::new(agent, Scope::User, home, Path::new("/nowhere"), Path::new("/opt/bin/harness"), contain)
+    Plan::new(
+        agent,
+        Scope::User,
+        &Home::new(home),
+        Path::new("/nowhere"),
+        Path::new("/opt/bin/harness"),
+        contain,
+    )
 }
 
 fn apply(changes: &[Change]) {
@@ -215,7 +222,7 @@ fn codex_hooks_that_are_kept_in_toml_stay_there() {
         "[hooks]\n# first\nStop = [{ hooks = [{ type = \"command\", command = \"/opt/audit\" }] }]\n[tui]\ntheme = 1\n",
     ] {
         let scratch = tempfile::tempdir().unwrap();
-        let file = codex_config(scratch.path());
+        let file = scratch.path().join(".codex/config.toml");
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, text).unwrap();
         let plan = plan(Agent::Codex, scratch.path(), false);
@@ -277,7 +284,7 @@ fn links_are_followed_for_the_user_and_not_out_of_a_project() {
     let program = Path::new("/opt/bin/harness");
     for (scope, base) in [(Scope::User, &home), (Scope::Project, &project)] {
         std::os::unix::fs::symlink(&real, base.join(".gemini/settings.json")).unwrap();
-        let plan = Plan::new(Agent::Gemini, scope, &home, &project, program, false);
+        let plan = Plan::new(Agent::Gemini, scope, &Home::new(&home), &project, program, false);
         if scope == Scope::Project {
             assert!(matches!(plan.install(), Err(InstallError::LeadsOut { .. })));
             continue;
@@ -292,7 +299,7 @@ fn links_are_followed_for_the_user_and_not_out_of_a_project() {
 
 fn project_plan(agent: Agent, project: &Path) -> Plan {
     let home = project.with_file_name("home");
-    Plan::new(agent, Scope::Project, &home, project, Path::new("/opt/bin/harness"), false)
+    Plan::new(agent, Scope::Project, &Home::new(&home), project, Path::new("/opt/bin/harness"), false)
 }
 
 #[cfg(unix)]
@@ -369,8 +376,14 @@ fn a_link_or_pipe_with_the_name_of_a_copy_is_an_error() {
                 let base = scratch.path().join("base");
                 let keys = scratch.path().join("authorized_keys");
                 fs::write(&keys, "mine").unwrap();
-                let plan =
-                    Plan::new(Agent::ClaudeCode, scope, &base, &base, Path::new("/opt/harness"), false);
+                let plan = Plan::new(
+                    Agent::ClaudeCode,
+                    scope,
+                    &Home::new(&base),
+                    &base,
+                    Path::new("/opt/harness"),
+                    false,
+                );
                 fs::create_dir_all(plan.file.parent().unwrap()).unwrap();
                 fs::write(&plan.file, "{ \"model\": \"ssh-ed25519 AAAA\" }").unwrap();
                 let copy = copies::numbered(&plan.file, number);
@@ -415,7 +428,7 @@ fn a_file_that_has_the_name_of_a_copy_stays() {
         for (scope, foreign) in [Scope::User, Scope::Project].into_iter().zip(["{}", "notes"]) {
             let scratch = tempfile::tempdir().unwrap();
             let base = scratch.path();
-            let plan = Plan::new(agent, scope, base, base, Path::new("/opt/bin/harness"), false);
+            let plan = Plan::new(agent, scope, &Home::new(base), base, Path::new("/opt/bin/harness"), false);
             // For Cline only a script of this program may be there.
             let text = if agent == Agent::Cline {
                 "#!/bin/sh\n# exec harness hook cline\n"

@@ -1,5 +1,6 @@
 //! Versions of agents, and where an agent is found.
 
+use super::home::Home;
 use crate::hook::Agent;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -80,21 +81,32 @@ impl Agent {
     }
 
     /// Where its settings are, if it has been used here.
-    pub fn settings(self, home: &Path, project: &Path) -> Vec<PathBuf> {
-        let names: (&[&str], &[&str]) = match self {
-            Self::ClaudeCode => (&[".claude"], &[".claude"]),
-            Self::Codex => (&[".codex"], &[".codex"]),
-            Self::Gemini => (&[".gemini"], &[".gemini"]),
-            Self::Cursor => (&[".cursor"], &[".cursor"]),
-            Self::Copilot => (&[".copilot"], &[".github/hooks", ".github/copilot"]),
-            Self::Opencode => (&[".config/opencode"], &[".opencode"]),
-            Self::Windsurf => (&[".codeium/windsurf"], &[".windsurf"]),
-            Self::Cline => (&[".cline", "Documents/Cline"], &[".cline"]),
-            Self::Goose => (&[".config/goose", ".agents/plugins"], &[".agents/plugins"]),
-        };
-        let at = |base: &Path, names: &[&str]| names.iter().map(|name| base.join(name)).collect::<Vec<_>>();
-        let mut places = at(home, names.0);
-        places.extend(at(project, names.1));
+    pub fn settings(self, home: &Home, project: &Path) -> Vec<PathBuf> {
+        let mut places = vec![home.settings(self)];
+        match self {
+            Self::Cline => places.push(home.path().join("Documents/Cline")),
+            Self::Goose => places.insert(0, home.path().join(".config/goose")),
+            Self::ClaudeCode
+            | Self::Codex
+            | Self::Gemini
+            | Self::Cursor
+            | Self::Copilot
+            | Self::Opencode
+            | Self::Windsurf => {}
+        }
+        let directory = super::home::of_project(self, project);
+        match self {
+            // Others keep their files in it as well.
+            Self::Copilot => places.extend([directory.join("hooks"), directory.join("copilot")]),
+            Self::ClaudeCode
+            | Self::Codex
+            | Self::Gemini
+            | Self::Cursor
+            | Self::Opencode
+            | Self::Windsurf
+            | Self::Cline
+            | Self::Goose => places.push(directory),
+        }
         places.dedup();
         places
     }
