@@ -499,6 +499,60 @@ fn nothing_runs_on_when_the_client_or_the_server_is_gone() {
     }
 }
 
+// contract: P16
+#[test]
+fn a_client_that_does_not_read_does_not_keep_the_server() {
+    for (at, end) in ["close", "TERM"].into_iter().enumerate() {
+        let project = Project::new();
+        let mut child = project
+            .command([&["mcp"][..], &WRITE].concat())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut line = |id: i64, method: &str, params: Value| {
+            let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+            writeln!(stdin, "{message}").unwrap();
+        };
+        let mark = format!("sleep 95.{at}");
+        line(
+            1,
+            "initialize",
+            json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "raw", "version": "0" } }),
+        );
+        let command = json!({ "command": mark });
+        line(2, "tools/call", json!({ "name": "shell_start", "arguments": command }));
+        for _ in 0..2 {
+            let mut answer = String::new();
+            stdout.read_line(&mut answer).unwrap();
+        }
+        // More than a pipe holds.
+        for id in 3..60 {
+            line(id, "tools/list", json!({}));
+        }
+        wait_for(&mark, |count| count > 0);
+        std::thread::sleep(Duration::from_millis(500));
+        let begun = Instant::now();
+        let kept = if end == "close" {
+            drop(stdin);
+            None
+        } else {
+            let id = child.id().to_string();
+            assert!(Command::new("kill").args(["-s", end, &id]).status().unwrap().success());
+            Some(stdin)
+        };
+        while child.try_wait().unwrap().is_none() {
+            assert!(begun.elapsed() < PATIENCE, "{end}: the server does not end");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        wait_for(&mark, |count| count == 0);
+        drop((kept, stdout));
+    }
+}
+
 // contract: P12
 #[test]
 fn what_cannot_be_recorded_is_not_run() {

@@ -13,9 +13,15 @@ use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
+use tokio::time::{Duration, Instant, timeout, timeout_at};
 
 /// The longest message, in bytes.
 const LONGEST: usize = 8 * 1024 * 1024;
+/// A client that does not read the answer to nonsense for so long is taken for gone.
+const UNREAD: Duration = Duration::from_secs(30);
+/// At the end, what is still on its way out gets so long. A client that does not read must not keep the server, and what
+/// runs in its background, from ending.
+const LAST: Duration = Duration::from_secs(1);
 
 /// Messages over a pair of streams.
 pub(super) struct Lines<R, W> {
@@ -27,7 +33,9 @@ pub(super) struct Lines<R, W> {
     write: Arc<Mutex<W>>,
     /// The answer to a line that could not be read. The next line is read when it is out, so that a client that sends
     /// nonsense and never reads cannot pile up answers.
-    complaint: Option<JoinHandle<()>>,
+    complaint: Option<(JoinHandle<()>, Instant)>,
+    /// How long it may take to be read.
+    unread: Duration,
 }
 
 impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<R, W> {
@@ -38,6 +46,7 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<
             dropping: false,
             write: Arc::new(Mutex::new(write)),
             complaint: None,
+            unread: UNREAD,
         }
     }
 
@@ -80,10 +89,11 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<
         let message = json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string();
         anstream::eprintln!("harness: {}", printable(&error.message));
         let write = self.write.clone();
-        self.complaint = Some(tokio::spawn(async move {
+        let writing = tokio::spawn(async move {
             // A client that is gone hears nothing.
             let _ = put(&write, message).await;
-        }));
+        });
+        self.complaint = Some((writing, Instant::now() + self.unread));
     }
 }
 
@@ -104,8 +114,11 @@ where
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
-            if let Some(complaint) = &mut self.complaint {
-                let _ = complaint.await;
+            if let Some((complaint, end)) = &mut self.complaint {
+                if timeout_at(*end, complaint).await.is_err() {
+                    anstream::eprintln!("harness: the client does not read what it is told");
+                    return None;
+                }
                 self.complaint = None;
             }
             match self.next_line().await {
@@ -131,7 +144,8 @@ where
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        self.write.lock().await.flush().await
+        let flushed = async { self.write.lock().await.flush().await };
+        timeout(LAST, flushed).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
@@ -259,6 +273,15 @@ mod tests {
             assert_eq!(answers.len(), 1, "{answers:?}");
             assert_eq!((&answers[0]["error"]["code"], &answers[0]["id"]), (&json!(code), &id), "{answers:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_client_that_does_not_read_holds_nothing_up() {
+        let (_client, server) = tokio::io::duplex(1);
+        let mut lines = Lines::new(&b"nonsense\nnonsense\n"[..], server);
+        lines.unread = Duration::from_millis(50);
+        let all = async { (lines.receive().await.is_none(), lines.close().await.is_err()) };
+        assert_eq!(timeout(UNREAD, all).await, Ok((true, true)));
     }
 
     #[tokio::test]
