@@ -177,3 +177,106 @@ fn what_gemini_asks_about_without_a_rule_is_not_allowed() {
         assert_eq!(effect("npm x 2>&1"), redirected);
     }
 }
+
+fn gate(files: &[(&str, &str)], root: &tempfile::TempDir) -> Gate {
+    let files: Vec<SourceFile> = files
+        .iter()
+        .map(|(name, text)| SourceFile { name: (*name).to_owned(), text: (*text).to_owned() })
+        .collect();
+    let policy = Policy::default().with_layer(import(Source::Gemini, &files).unwrap().layer);
+    let mut settings = policy.settings();
+    settings.sandbox = Some(SandboxMode::WorkspaceWrite);
+    settings.approval = Some(ApprovalPolicy::OnRequest);
+    Gate::new(root.path(), policy, settings).unwrap()
+}
+
+fn rule(what: &str, decision: &str, priority: u32) -> String {
+    format!("[[rule]]\n{what}\ndecision = \"{decision}\"\npriority = {priority}\n")
+}
+
+const SHELL: &str = "toolName = \"run_shell_command\"";
+
+/// What the engine of 0.61.0 asks about with a rule that allows every command.
+#[test]
+fn what_gemini_calls_dangerous_is_asked_about() {
+    let root = tempfile::tempdir().unwrap();
+    for what in [SHELL.to_owned(), "toolName = \"*\"".to_owned(), format!("{SHELL}\ncommandPrefix = \"\"")] {
+        let gate = gate(&[("r.toml", &rule(&what, "allow", 100))], &root);
+        let effect = |line: &str| gate.decide(&Request::shell(line)).effect;
+        for line in ["npm test", "rm x", "git commit -m x", "git add .", "ln a b", "mk -c x"] {
+            assert_eq!(effect(line), Effect::Allow, "{what}: {line}");
+        }
+        for line in [
+            "rm -rf x",
+            "rm -f x",
+            "rm -fr x",
+            "npm test && rm -rf x",
+            "ln -s a b",
+            "ln -fs a b",
+            "sudo npm test",
+            "find . -exec mk {} +",
+            "find . -delete",
+            "git -c a.b=c push",
+            "git log --output=x",
+            "git branch x",
+            "rg --pre mk x",
+            "base64 -o x y",
+        ] {
+            assert_ne!(effect(line), Effect::Allow, "{what}: {line}");
+        }
+    }
+}
+
+/// A prefix is followed by a blank, a quote or the end; so one that ends in a blank is for no plain command, and an empty
+/// one in a list for none either. A `*` inside a tool's name is for tools of MCP servers.
+#[test]
+fn rules_that_gemini_does_not_match_allow_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    for what in [
+        format!("{SHELL}\ncommandPrefix = \"mk \""),
+        format!("{SHELL}\ncommandPrefix = \" \""),
+        format!("{SHELL}\ncommandPrefix = [\"\", \"cargo\"]"),
+        format!("{SHELL}\ncommandRegex = \"mk ^run\""),
+        "toolName = \"run_shell_*\"".to_owned(),
+        "toolName = \"run_shell_*\"\ncommandPrefix = \"mk\"".to_owned(),
+    ] {
+        let gate = gate(&[("r.toml", &rule(&what, "allow", 100))], &root);
+        for line in ["mk", "mk run", "mk '^run'"] {
+            assert_ne!(gate.decide(&Request::shell(line)).effect, Effect::Allow, "{what}: {line}");
+        }
+        // Nor does it take anything out of what is denied.
+        let both =
+            [rule(&what, "allow", 200), rule(&format!("{SHELL}\ncommandPrefix = \"mk\""), "deny", 100)];
+        let gate = self::gate(&[("r.toml", &both.concat())], &root);
+        assert_eq!(gate.decide(&Request::shell("mk run")).effect, Effect::Deny, "{what}");
+    }
+}
+
+/// A policy of an administrator comes before a user's, a user's before a project's, and an extension allows nothing.
+#[test]
+fn a_rule_of_another_folder_overrides_only_where_that_is_known() {
+    let root = tempfile::tempdir().unwrap();
+    let mk = format!("{SHELL}\ncommandPrefix = \"mk\"");
+    let (allow, deny) = (rule(&mk, "allow", 900), rule(&mk, "deny", 100));
+    for (allowing, denying, expected) in [
+        ("a.toml", "b.toml", Effect::Allow),
+        ("/home/me/.gemini/policies/a.toml", "/home/me/.gemini/policies/b.toml", Effect::Allow),
+        ("/etc/gemini-cli/policies/a.toml", "/home/me/.gemini/policies/b.toml", Effect::Allow),
+        ("/home/me/.gemini/policies/a.toml", "/etc/gemini-cli/policies/b.toml", Effect::Deny),
+        (".gemini/policies/a.toml", "/home/me/.gemini/policies/b.toml", Effect::Deny),
+        ("/home/me/.gemini/policies/a.toml", "admin/b.toml", Effect::Deny),
+        (
+            "/home/me/.gemini/extensions/x/policies/a.toml",
+            "/home/me/.gemini/extensions/x/policies/b.toml",
+            Effect::Deny,
+        ),
+    ] {
+        for files in [
+            [(allowing, allow.as_str()), (denying, deny.as_str())],
+            [(denying, deny.as_str()), (allowing, allow.as_str())],
+        ] {
+            let effect = gate(&files, &root).decide(&Request::shell("mk x")).effect;
+            assert_eq!(effect, expected, "{allowing} {denying}");
+        }
+    }
+}

@@ -1,7 +1,8 @@
 //! opencode, in both forms of its configuration.
 
 use super::{Dice, ENDS, Line, Model, PROGRAMS, Says, WORDS, every_part, hold, start, wild_with};
-use cmdgate_harness::import::Source;
+use cmdgate_harness::import::{Carried, Source, SourceFile, import};
+use cmdgate_policy::{Effect, Policy};
 use serde_json::{Value, json};
 
 /// Patterns with what they answer; the last that matches counts. `NEW` is the list, the older one is a map.
@@ -84,4 +85,89 @@ fn what_opencode_denies_or_asks_is_not_allowed() {
 fn what_the_older_opencode_denies_or_asks_is_not_allowed() {
     let share = hold::<Opencode<false>>();
     assert!(share > 0.5, "of what the rules allowed, only {share:.2} is allowed");
+}
+
+fn files(texts: &[&str]) -> Vec<SourceFile> {
+    let file = |text: &&str| SourceFile { name: "opencode.json".to_owned(), text: (*text).to_owned() };
+    texts.iter().map(file).collect()
+}
+
+/// As `opencode debug agent build` of 1.18.33 lists the rules of two files: a key stays where the first has it.
+#[test]
+fn several_files_are_one_map() {
+    for (texts, cases) in [
+        (
+            &[
+                r#"{"permission":{"bash":{"rm *":"deny","*":"ask"}}}"#,
+                r#"{"permission":{"bash":{"rm *":"allow","git *":"allow"}}}"#,
+            ][..],
+            &[("rm x", Effect::Ask), ("git x", Effect::Allow), ("mk x", Effect::Ask)][..],
+        ),
+        (
+            &[r#"{"permission":{"*":"ask","bash":{"rm *":"deny"}}}"#, r#"{"permission":{"*":"allow"}}"#],
+            &[("rm x", Effect::Deny), ("mk x", Effect::Allow)],
+        ),
+        (
+            &[r#"{"permission":"ask"}"#, r#"{"permission":{"bash":{"git *":"allow"}}}"#],
+            &[("git x", Effect::Allow), ("mk x", Effect::Ask)],
+        ),
+        (
+            &[r#"{"permission":{"bash":"deny","*":"ask"}}"#, r#"{"permission":{"bash":{"git *":"allow"}}}"#],
+            &[("git x", Effect::Ask)],
+        ),
+        (
+            &[r#"{"permission":{"bash":{"git *":"allow"}}}"#, r#"{"permission":"deny"}"#],
+            &[("git x", Effect::Deny)],
+        ),
+        // The oldest form, which any rule for the tool replaces.
+        (&[r#"{"tools":{"bash":false}}"#], &[("git x", Effect::Deny)]),
+        (&[r#"{"tools":{"bash":false}}"#, r#"{"permission":{"*":"allow"}}"#], &[("git x", Effect::Allow)]),
+        (
+            &[r#"{"tools":{"bash":false},"permission":{"bash":{"git *":"allow"}}}"#],
+            &[("git x", Effect::Allow), ("mk x", Effect::Ask)],
+        ),
+    ] {
+        let policy = Policy::default().with_layer(import(Source::Opencode, &files(texts)).unwrap().layer);
+        for (line, expected) in cases {
+            let words: Vec<&str> = line.split(' ').collect();
+            assert_eq!(policy.check_exec(&words).effect, *expected, "{texts:?}: {line}");
+        }
+    }
+}
+
+#[test]
+fn what_the_agent_build_denies_is_denied() {
+    for of_build in [
+        r#""agent":{"build":{"permission":{"bash":{"rm *":"deny","rm ok":"allow","npm *":"allow"}}}}"#,
+        r#""mode":{"build":{"permission":{"bash":{"rm *":"deny","rm ok":"allow","npm *":"allow"}}}}"#,
+    ] {
+        let text = format!(r#"{{"permission":{{"bash":{{"rm *":"allow","git *":"allow"}}}},{of_build}}}"#);
+        let imported = import(Source::Opencode, &files(&[&text])).unwrap();
+        assert!(imported.count(Carried::Not) >= 2, "{:?}", imported.entries);
+        let policy = Policy::default().with_layer(imported.layer);
+        for (words, expected) in [
+            (&["rm", "x"][..], Effect::Deny),
+            (&["rm", "ok"], Effect::Allow),
+            (&["git", "x"], Effect::Allow),
+            (&["npm", "x"], Effect::Ask),
+        ] {
+            assert_eq!(policy.check_exec(words).effect, expected, "{text}: {words:?}");
+        }
+    }
+    let switched = r#"{"permission":{"bash":"allow"},"agent":{"build":{"tools":{"bash":false}}}}"#;
+    let policy = Policy::default().with_layer(import(Source::Opencode, &files(&[switched])).unwrap().layer);
+    assert_eq!(policy.check_exec(&["git", "x"]).effect, Effect::Deny);
+}
+
+#[test]
+fn both_forms_beside_each_other_are_refused() {
+    let error = import(
+        Source::Opencode,
+        &files(&[
+            r#"{"permission":{"bash":"deny"}}"#,
+            "{\n\"permissions\":[{\"action\":\"shell\",\"resource\":\"*\",\"effect\":\"allow\"}]}",
+        ]),
+    )
+    .unwrap_err();
+    assert_eq!(error.line, 2, "{error}");
 }

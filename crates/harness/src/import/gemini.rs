@@ -9,6 +9,7 @@ use super::text::{Piece, Wild};
 use super::{Draft, ImportError, Place, SourceFile};
 use cmdgate_policy::Effect;
 use std::ops::Range;
+use std::path::Path;
 use toml_edit::{Document, Item, Table, Value};
 
 const ASKS: &str = "Gemini CLI asks about loops, groups and redirections, and does not look through programs that run others";
@@ -29,6 +30,37 @@ const REDIRECT: &[&str] = &[
     "time",
     "timeout",
 ];
+/// What 0.61.0 calls dangerous: it asks about these where a rule that says nothing about the command allows them. It
+/// looks at the first command of a line only, and at fewer spellings.
+const DANGEROUS: &[&str] = &[
+    "rm -f **",
+    "rm -rf **",
+    "rm -fr **",
+    "ln *-*s*",
+    "sudo **",
+    "*find*-exec*",
+    "*find*-ok*",
+    "*find*-delete*",
+    "*find*-fls*",
+    "*find*-fprint*",
+    "*rg *--pre*",
+    "*rg *--hostname-bin*",
+    "*rg *-z*",
+    "*rg *--search-zip*",
+    "git* -c*",
+    "git* --config-env*",
+    "git* --output*",
+    "git* --ext-diff*",
+    "git* --textconv*",
+    "git* --exec*",
+    "git* --paginate*",
+    "git* branch **",
+    "base64* -o*",
+    "base64* --output*",
+];
+const ASKS_DANGEROUS: &str = "Gemini CLI asks before `rm -rf`, `find -exec`, `git -c` and the like; here, wherever they stand in a line";
+/// The modes that it knows; with another one, it reads nothing of the file.
+const MODES: &[&str] = &["default", "autoEdit", "yolo", "plan"];
 /// The name of the shell tool.
 const SHELL: &str = "run_shell_command";
 /// More alternatives than this in one expression are not written out.
@@ -36,17 +68,29 @@ const MOST_ALTERNATIVES: usize = 32;
 
 pub(super) fn read(files: &[SourceFile], draft: &mut Draft) -> Result<(), ImportError> {
     let mut rules = Vec::new();
+    let mut folders: Vec<&Path> = Vec::new();
     for file in files {
         let document = Document::parse(file.text.as_str()).map_err(|error| {
             ImportError::new(file, line(file, error.span()), one_line_of(error.message()))
         })?;
         let administrator = file.name.starts_with("/etc/") || file.name.contains("ProgramData");
+        // Which folder is the user's, a project's or an extension's is not known, and so neither which comes first.
+        let parent = Path::new(&file.name).parent().unwrap_or(Path::new(""));
+        let folder = if administrator {
+            0
+        } else if let Some(known) = folders.iter().position(|known| *known == parent) {
+            known + 1
+        } else {
+            folders.push(parent);
+            folders.len()
+        };
+        let origin = Origin { file, folder, is_extension: file.name.contains("/extensions/") };
         for (key, item) in document.iter() {
             let at = line(file, item.span());
             match (key, item) {
                 ("rule", Item::ArrayOfTables(tables)) => {
                     for table in tables {
-                        rule(file, table, administrator, &mut rules, draft)?;
+                        rule(&origin, table, &mut rules, draft)?;
                     }
                 }
                 ("rule", _) => return Err(ImportError::new(file, at, "write rules as `[[rule]]`")),
@@ -54,7 +98,21 @@ pub(super) fn read(files: &[SourceFile], draft: &mut Draft) -> Result<(), Import
             }
         }
     }
-    carry(&rules, ASKS, draft)
+    carry(&rules, ASKS, draft)?;
+    if folders.len() > 1 {
+        draft.imported.remarks.push(
+            "which of the folders comes first is not known, so nothing in one overrides what another denies or asks about",
+        );
+    }
+    Ok(())
+}
+
+/// Where rules come from.
+struct Origin<'f> {
+    file: &'f SourceFile,
+    /// 0 is the administrator's.
+    folder: usize,
+    is_extension: bool,
 }
 
 fn one_line_of(message: &str) -> String {
@@ -130,12 +188,12 @@ const KNOWN: &[&str] = &[
 ];
 
 fn rule<'f>(
-    file: &'f SourceFile,
+    origin: &Origin<'f>,
     table: &Table,
-    administrator: bool,
     rules: &mut Vec<Ranked<'f>>,
     draft: &mut Draft,
 ) -> Result<(), ImportError> {
+    let file = origin.file;
     let entry = Entry { file, table };
     let (decision, effect) = match entry.text("decision")? {
         Some("allow") => ("allow", Effect::Allow),
@@ -149,11 +207,18 @@ fn rule<'f>(
         Some((Some(priority @ 0..=999), _)) => u64::try_from(priority).unwrap_or_default(),
         Some(_) => return Err(entry.wrong("priority", "is not a whole number from 0 to 999")),
     };
-    let prefixes = entry.texts("commandPrefix")?;
-    let regex = entry.text("commandRegex")?;
-    let args = entry.text("argsPattern")?;
-    let tools = entry.texts("toolName")?;
+    // An empty text is none; in a list it is one, for what begins with a blank or a quote.
+    let is_list = table.get("commandPrefix").is_some_and(Item::is_array);
+    let prefixes = entry.texts("commandPrefix")?.filter(|texts| is_list || texts.as_slice() != [""]);
+    let regex = entry.text("commandRegex")?.filter(|text| !text.is_empty());
+    let args = entry.text("argsPattern")?.filter(|text| !text.is_empty());
+    let Some(tools) = entry.texts("toolName")? else {
+        return Err(entry.wrong("toolName", "is missing"));
+    };
     let modes = entry.texts("modes")?;
+    if modes.as_ref().is_some_and(|modes| modes.iter().any(|mode| !MODES.contains(mode))) {
+        return Err(entry.wrong("modes", "names a mode that is none of default, autoEdit, yolo, plan"));
+    }
     let interactive = entry.flag("interactive")?;
     let redirection = entry.flag("allowRedirection")?.unwrap_or(false);
     let message = entry.text("denyMessage")?;
@@ -169,12 +234,13 @@ fn rule<'f>(
         line(file, table.span()),
         format!("{decision} {} ({priority})", what.unwrap_or_default()),
     );
-    let about_shell = match &tools {
-        None => true,
-        Some(tools) => tools.iter().any(|tool| *tool == SHELL || tool.contains('*')),
-    };
+    // A `*` inside a name is a wildcard for tools of MCP servers only.
+    let about_shell = tools.iter().any(|tool| matches!(*tool, SHELL | "*"));
     if !about_shell || table.contains_key("mcpName") {
         return draft.leave(&place, "it is about another tool than commands");
+    }
+    if origin.is_extension && effect == Effect::Allow {
+        return draft.leave(&place, "Gemini CLI lets no extension allow anything");
     }
     let narrowed = if table.contains_key("subagent") || table.contains_key("toolAnnotations") {
         Some("it is for some agents or tools only, which are not told apart here")
@@ -191,8 +257,9 @@ fn rule<'f>(
         return draft.leave(&place, why);
     }
     let mut stricter = narrowed;
+    let mut except: &[&str] = &[];
     let wilds = if let Some(prefixes) = prefixes {
-        prefixes.into_iter().map(Wild::prefix).collect()
+        prefixes.into_iter().map(prefix).collect()
     } else if let Some(regex) = regex {
         let expression = Expression::read(regex);
         if !expression.exact {
@@ -209,19 +276,37 @@ fn rule<'f>(
         stricter = Some("its expression is about the arguments as JSON: it holds for every command");
         vec![Wild::parse("*", '*', None)]
     } else {
+        if effect == Effect::Allow {
+            (except, stricter) = (DANGEROUS, Some(ASKS_DANGEROUS));
+        }
         vec![Wild::parse("*", '*', None)]
     };
-    let tier: u64 = if administrator { 5 } else { 4 };
+    let tier: u64 = if origin.folder == 0 { 5 } else { 4 };
     rules.push(Ranked {
         place,
         effect,
         wilds,
         rank: tier * 1000 + priority,
         reason: message.map(ToOwned::to_owned),
+        folder: origin.folder,
+        except,
+        spares_only: false,
         asks_with: if redirection { OTHER } else { REDIRECT },
         stricter,
     });
     Ok(())
+}
+
+/// A `commandPrefix`: behind it stands a blank, a quote or the end. One that ends in a blank wants another character.
+fn prefix(text: &str) -> Wild {
+    if !text.is_empty() && text.trim() == text {
+        return Wild::prefix(text);
+    }
+    let mut wild = Wild { pieces: vec![Piece::One, Piece::Any], bound: false };
+    if !text.is_empty() {
+        wild.pieces.insert(0, Piece::Text(text.to_owned()));
+    }
+    wild
 }
 
 /// A regular expression that matches at the beginning of a text, as patterns for the whole.
@@ -290,7 +375,7 @@ impl Expression {
                     }
                     return found.cut();
                 }
-                '[' | ')' | '{' | '}' | '|' | '$' | '*' | '+' | '?' => return found.cut(),
+                '[' | ')' | '{' | '}' | '|' | '$' | '^' | '*' | '+' | '?' => return found.cut(),
                 c => Piece::Text(c.to_string()),
             };
             match characters.peek() {

@@ -17,11 +17,17 @@ pub(super) struct Ranked<'f> {
     /// It matches what any of these does.
     pub(super) wilds: Vec<Wild>,
     pub(super) rank: u64,
+    /// Which of two rules of different folders counts is not known, unless one is in the first, 0.
+    pub(super) folder: usize,
+    /// What it does not allow, whatever it matches.
+    pub(super) except: &'static [&'static str],
+    /// It allows nothing itself; it only overrides.
+    pub(super) spares_only: bool,
     /// The author's own words.
     pub(super) reason: Option<String>,
     /// With this syntax in the line, what it allows is asked about.
     pub(super) asks_with: &'static [&'static str],
-    /// Why it says more here than in its source, for a rule that denies or asks.
+    /// Why it says more here than in its source, or allows less.
     pub(super) stricter: Option<&'static str>,
 }
 
@@ -36,6 +42,9 @@ pub(super) fn carry(
             return Err(ImportError::new(rule.place.file, rule.place.line, what));
         }
         match rule.effect {
+            Effect::Allow if rule.spares_only => {
+                draft.leave(&rule.place, "it is for one agent only, and those are not told apart here")?;
+            }
             Effect::Allow => allow(rule, why_asks, draft)?,
             Effect::Ask | Effect::Deny => tighten(rule, rules, draft)?,
         }
@@ -61,6 +70,7 @@ fn allow(rule: &Ranked<'_>, why_asks: &'static str, draft: &mut Draft) -> Result
     }
     for one in &mut carried {
         one.reason.clone_from(&rule.reason);
+        one.except = rule.except.iter().map(|text| Pattern::lenient(*text)).collect();
     }
     let patterns: Vec<String> = carried.iter().map(|rule| rule.pattern.as_str().to_owned()).collect();
     match (carried.is_empty(), problem) {
@@ -69,6 +79,9 @@ fn allow(rule: &Ranked<'_>, why_asks: &'static str, draft: &mut Draft) -> Result
         }
         (false, Some(problem)) => {
             draft.carry(&rule.place, Carried::Stricter, &format!("in part: {problem}"), carried)?;
+        }
+        (false, None) if let Some(why) = rule.stricter => {
+            draft.carry(&rule.place, Carried::Stricter, why, carried)?;
         }
         (false, None) if exact => draft.carry(&rule.place, Carried::Exactly, "", carried)?,
         (false, None) => {
@@ -87,7 +100,12 @@ fn tighten(rule: &Ranked<'_>, all: &[Ranked<'_>], draft: &mut Draft) -> Result<(
     let mut exact = translated.iter().all(|translated| translated.exact);
     let mut why = if exact { "" } else { "what the shell reads in its own way stands for anything here" };
     let mut except: Vec<Pattern> = Vec::new();
-    let overriding = all.iter().filter(|other| other.rank > rule.rank && other.effect < rule.effect);
+    let overriding = all.iter().filter(|other| {
+        other.rank > rule.rank
+            && other.effect < rule.effect
+            && (other.folder == rule.folder || other.folder == 0)
+            && (!other.spares_only || rule.spares_only)
+    });
     for wild in
         overriding.flat_map(|other| &other.wilds).filter(|wild| rule.wilds.iter().any(|own| meets(own, wild)))
     {
