@@ -140,6 +140,9 @@ fn bad_files_of_the_others_are_refused_with_their_line() {
             ("[[rule]]\npriority = 1\ndecision = \"deny\"\ncommandPrefix = [\"a\", 7]\n", 4),
             ("[[rule]]\npriority = 1\ndecision = \"deny\"\ncommandPrefix = []\n", 4),
             ("[rule]\npriority = 1\n", 1),
+            // With these, Gemini CLI reads nothing of the file.
+            ("[[rule]]\npriority = 1\ndecision = \"allow\"\n", 1),
+            ("[[rule]]\npriority = 1\ndecision = \"allow\"\ntoolName = \"*\"\nmodes = [\"all\"]\n", 5),
             ("a = [\n\n", 1),
             (&deep, 1),
         ],
@@ -151,6 +154,7 @@ fn bad_files_of_the_others_are_refused_with_their_line() {
             ("{\"terminalAllowlist\": [\n7]}", 2),
             ("{\"permissions\": {\n\"deny\": [\"rm\"]}}", 2),
             ("{\"permissions\": {\"deny\": [\"Shell(rm\"]}}", 1),
+            ("{\"terminalAllowlist\": [\"git\"],\n\"terminalDenylist\": [\"git push\"]}", 2),
             ("nonsense", 1),
         ],
     );
@@ -176,6 +180,7 @@ fn bad_files_of_the_others_are_refused_with_their_line() {
             ("copilot --deny-tool 'shell(rm'", 1),
             ("copilot --deny-tool 'shell(rm)", 1),
             ("{\"allowedTools\": \"shell\"}", 1),
+            ("{\"allowedTools\": [\"shell(git:*)\"],\n\"denied_tools\": [\"shell(git push)\"]}", 2),
             ("{}", 1),
         ],
     );

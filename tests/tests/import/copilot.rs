@@ -71,6 +71,34 @@ fn an_excluded_shell_is_denied() {
         let policy = Policy::default().with_layer(imported.layer);
         assert_eq!(policy.check_exec(&["npm", "test"]).effect, Effect::Deny, "{text}");
     }
+    let text = "copilot --allow-tool=view\n\n#--deny-tool=x\n--deny-tool='shell(rm)'\n\n";
+    let imported = import(Source::Copilot, &[file(text)]).unwrap();
+    assert_eq!(imported.entries.iter().map(|entry| entry.line).collect::<Vec<_>>(), [1, 4]);
     let imported = import(Source::Copilot, &[file("copilot --excluded-tools view")]).unwrap();
     assert_eq!(imported.count(Carried::Not), 1);
+}
+
+#[test]
+fn options_inside_a_text_count_and_what_hides_one_is_refused() {
+    let file = |text: &str| SourceFile { name: "run.sh".to_owned(), text: text.to_owned() };
+    for text in [
+        "alias c=\"copilot --allow-tool 'shell(git:*)' --deny-tool 'shell(git push)'\"",
+        "bash -c \"copilot --allow-tool='shell(git:*)' --deny-tool='shell(git push)'\"",
+    ] {
+        let policy = Policy::default().with_layer(import(Source::Copilot, &[file(text)]).unwrap().layer);
+        assert_eq!(policy.check_exec(&["git", "push"]).effect, Effect::Deny, "{text}");
+        assert_eq!(policy.check_exec(&["git", "tag", "x"]).effect, Effect::Allow, "{text}");
+    }
+    for (text, line) in [
+        ("DENY=\"--deny-tool 'shell(git push)'\"\ncopilot --allow-tool 'shell(git:*)' $DENY", 1),
+        (
+            "#!/bin/sh\nargs=(--deny-tool 'shell(git push)')\ncopilot --allow-tool 'shell(git:*)' \"${args[@]}\"",
+            2,
+        ),
+        ("copilot --allow-tool 'shell(git:*)' \\\n --deny-tool \"$NO\"", 2),
+        ("copilot --allow-tool 'shell(git:*)' --excluded-tools=$NO", 1),
+    ] {
+        let error = import(Source::Copilot, &[file(text)]).unwrap_err();
+        assert_eq!(error.line, line, "{text}: {error}");
+    }
 }

@@ -1,7 +1,8 @@
 //! Cursor.
 
 use super::{Dice, Line, Model, PROGRAMS, Says, every_part, hold, start};
-use cmdgate_harness::import::Source;
+use cmdgate_harness::import::{Source, SourceFile, import};
+use cmdgate_policy::{Effect, Policy};
 
 #[derive(Debug)]
 struct Cursor {
@@ -57,4 +58,19 @@ impl Model for Cursor {
 fn what_cursor_denies_or_asks_is_not_allowed() {
     let share = hold::<Cursor>();
     assert!(share > 0.5, "of what the rules allowed, only {share:.2} is allowed");
+}
+
+#[test]
+fn a_deny_counts_in_any_case() {
+    let deny = |text: &str| {
+        let name = "cli.json".to_owned();
+        let text = format!(r#"{{"permissions":{{"allow":["Shell(git)"],"deny":["{text}"]}}}}"#);
+        let policy =
+            Policy::default().with_layer(import(Source::Cursor, &[SourceFile { name, text }]).unwrap().layer);
+        policy.check_exec(&["git", "push"]).effect
+    };
+    assert_eq!(
+        (deny("Shell(git)"), deny("shell(git)"), deny("Mcp(git:*)")),
+        (Effect::Deny, Effect::Deny, Effect::Allow)
+    );
 }

@@ -32,53 +32,90 @@ pub(super) fn read(files: &[SourceFile], draft: &mut Draft) -> Result<(), Import
 
 /// `copilot --allow-tool 'shell(git:*)' --deny-tool='shell(git push)'`
 fn options(file: &SourceFile, draft: &mut Draft, writes: &mut bool) -> Result<(), ImportError> {
-    let mut words = shlex::Shlex::new(&file.text);
     let mut found = false;
+    options_of(&file.text, (file, 0), draft, writes, &mut found)?;
+    if found { Ok(()) } else { Err(ImportError::new(file, 1, NONE)) }
+}
+
+/// The options in a text that begins behind so many lines of its file.
+fn options_of(
+    text: &str,
+    (file, before): (&SourceFile, usize),
+    draft: &mut Draft,
+    writes: &mut bool,
+    found: &mut bool,
+) -> Result<(), ImportError> {
+    // With a blank before it, the reader has not passed the end of the line when a word ends there.
+    let text = text.replace('\n', " \n").replace("\\ \n", "\\\n");
+    let mut words = shlex::Shlex::new(&text);
     while let Some(word) = words.next() {
         // A word's line is where it begins; the reader knows where it ends.
-        let line = words.line_no.saturating_sub(word.matches('\n').count()).max(1);
+        let line = before + words.line_no.saturating_sub(word.matches('\n').count()).max(1);
         let (option, value) = match word.split_once('=') {
             Some((option, value)) => (option.to_owned(), Some(value.to_owned())),
-            None => (word, None),
+            None => (word.clone(), None),
         };
         let effect = match option.as_str() {
-            "--allow-tool" => Effect::Allow,
-            "--deny-tool" => Effect::Deny,
+            "--allow-tool" => Some(Effect::Allow),
+            "--deny-tool" => Some(Effect::Deny),
+            "--excluded-tools" | "--available-tools" => None,
             "--allow-all-tools" | "--allow-all" | "--yolo" => {
                 let why = "it allows every tool there is; name the programs";
                 draft.leave(&Place::new(file, line, option), why)?;
-                found = true;
+                *found = true;
                 continue;
             }
-            "--excluded-tools" | "--available-tools" => {
-                let Some(value) = value.or_else(|| words.next()) else {
-                    return Err(ImportError::new(file, line, format!("`{option}` has no value")));
-                };
-                found = true;
-                for tool in split_tools(&value) {
-                    let place = Place::new(file, line, format!("{option} {tool}"));
-                    if option == "--excluded-tools" && matches!(tool, "shell" | "bash" | "powershell") {
-                        tool_rule("shell", Effect::Deny, &place, draft, writes)?;
-                    } else {
-                        draft.leave(&place, "which tools there are is no matter of rules for commands")?;
-                    }
-                }
+            _ => {
+                inside(&word, (file, line), draft, writes, found)?;
                 continue;
             }
-            _ => continue,
         };
         let Some(value) = value.or_else(|| words.next()) else {
             return Err(ImportError::new(file, line, format!("`{option}` has no value")));
         };
-        found = true;
+        *found = true;
         for tool in split_tools(&value) {
-            tool_rule(tool, effect, &Place::new(file, line, format!("{option} {tool}")), draft, writes)?;
+            let place = Place::new(file, line, format!("{option} {tool}"));
+            let name = tool.split('(').next().unwrap_or(tool);
+            if name.contains(['$', '`']) {
+                let what =
+                    format!("`{}` stands for tools that are not known here: write them out", place.source);
+                return Err(ImportError::new(file, line, what));
+            }
+            match effect {
+                Some(effect) => tool_rule(tool, effect, &place, draft, writes)?,
+                None if option == "--excluded-tools" && matches!(tool, "shell" | "bash" | "powershell") => {
+                    tool_rule("shell", Effect::Deny, &place, draft, writes)?;
+                }
+                None => draft.leave(&place, "which tools there are is no matter of rules for commands")?,
+            }
         }
     }
     if words.had_error {
-        return Err(ImportError::new(file, words.line_no, "a quote is not closed"));
+        return Err(ImportError::new(file, before + words.line_no, "a quote is not closed"));
     }
-    if found { Ok(()) } else { Err(ImportError::new(file, 1, NONE)) }
+    Ok(())
+}
+
+/// A word that is no option may be a text with options, as in `alias c="copilot --deny-tool 'shell(rm)'"`.
+fn inside(
+    word: &str,
+    (file, line): (&SourceFile, usize),
+    draft: &mut Draft,
+    writes: &mut bool,
+    found: &mut bool,
+) -> Result<(), ImportError> {
+    if !["--allow-tool", "--deny-tool", "--excluded-tools"].iter().any(|option| word.contains(option)) {
+        return Ok(());
+    }
+    if word.contains(char::is_whitespace) {
+        return options_of(word, (file, line - 1), draft, writes, found);
+    }
+    let what = format!(
+        "`{}` holds an option that is not written as one: write `copilot --deny-tool 'shell(git push)'`",
+        super::one_line(word)
+    );
+    Err(ImportError::new(file, line, what))
 }
 
 /// The commas that stand outside of parentheses.
@@ -104,6 +141,8 @@ fn saved(file: &SourceFile, draft: &mut Draft, writes: &mut bool) -> Result<(), 
         (["allowTool", "allowTools", "allowedTools", "allow-tool", "allow_tools"], Effect::Allow),
         (["denyTool", "denyTools", "deniedTools", "deny-tool", "deny_tools"], Effect::Deny),
     ];
+    let known: Vec<&str> = lists.iter().flat_map(|(keys, _)| *keys).collect();
+    document.no_other_deny(&settings, &known)?;
     for (keys, effect) in lists {
         for key in keys {
             for value in document.list(&settings, key)? {
@@ -152,7 +191,10 @@ fn tool_rule(
             (tool, Some(inside.trim()))
         }
     };
-    match tool.trim() {
+    let tool = tool.trim();
+    // Whether case counts is not documented.
+    let tool = if effect != Effect::Allow && tool.eq_ignore_ascii_case("shell") { "shell" } else { tool };
+    match tool {
         "" => Err(ImportError::new(place.file, place.line, "it names no tool; write it like `shell(git:*)`")),
         "shell" => command(inside, effect, place, draft),
         "write" => {

@@ -18,6 +18,7 @@ pub(super) fn read(files: &[SourceFile], draft: &mut Draft) -> Result<(), Import
     let mut writes = false;
     for file in files {
         let (document, settings) = Document::read(file)?;
+        document.no_other_deny(&settings, &[])?;
         for value in document.list(&settings, "terminalAllowlist")? {
             let text = document.text(value)?;
             let place = Place::new(file, document.line(text), format!("terminalAllowlist {}", text.value));
@@ -79,7 +80,10 @@ fn token(
     let Some((tool, rest)) = text.trim().split_once('(') else { return wrong() };
     let Some(inside) = rest.strip_suffix(')').map(str::trim) else { return wrong() };
     let everything = matches!(inside, "" | "*" | "**");
-    match (tool.trim(), effect) {
+    let tool = tool.trim();
+    // Whether case counts is not documented.
+    let tool = if effect != Effect::Allow && tool.eq_ignore_ascii_case("shell") { "Shell" } else { tool };
+    match (tool, effect) {
         ("Shell", Effect::Allow) if inside == "*" || inside == "**" => {
             draft.carry(place, Carried::Exactly, "", command_rule(effect, "*").into_iter().collect())
         }

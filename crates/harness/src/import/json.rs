@@ -83,6 +83,22 @@ impl<'f> Document<'f> {
         value.as_string_lit().ok_or_else(|| self.wrong(value, "a text in quotes is expected here"))
     }
 
+    /// Refuses a key that is none of these and sounds as if it forbade something: a newer release may heed it.
+    pub(super) fn no_other_deny(&self, object: &Object<'_>, known: &[&str]) -> Result<(), ImportError> {
+        let forbids = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            ["deny", "denied", "block", "forbid", "disallow"].iter().any(|word| name.contains(word))
+        };
+        match Self::others(object, known).find(|property| forbids(property.name.as_str())) {
+            None => Ok(()),
+            Some(property) => {
+                let what =
+                    format!("`{}` is not known here, and may forbid something", property.name.as_str());
+                Err(self.wrong(property, what))
+            }
+        }
+    }
+
     /// The keys of an object that are none of these.
     pub(super) fn others<'o, 'a>(
         object: &'o Object<'a>,
