@@ -106,6 +106,7 @@ for tool in tools:
 prefix_rule(pattern = ["git", ["push", "fetch"]], decision = "prompt")
 prefix_rule(pattern = ["git"], decision = "allow", match = ["git status", ["git", "log"], "/usr/bin/git log"])
 host_executable(name = "git", paths = ["/usr/bin/git"])
+prefix_rule(pattern = ["mk"], match = ["./mk", "a/mk x", "/opt/mk"], not_match = ["mk/x"])
 network_rule(host = "evil.example", protocol = "https", decision = "forbidden")
 prefix_rule(pattern = ["rm", "-rf"], decision = "forbidden", justification = "never")
 "#;
@@ -113,7 +114,7 @@ prefix_rule(pattern = ["rm", "-rf"], decision = "forbidden", justification = "ne
     let imported = import(Source::Codex, &[file]).unwrap();
     let toml = imported.to_toml().unwrap();
     assert!(toml.contains("they only build"), "{toml}");
-    assert_eq!(imported.count(Carried::Exactly), 7, "{:?}", imported.entries);
+    assert_eq!(imported.count(Carried::Exactly), 8, "{:?}", imported.entries);
     let layers = cmdgate_policy::PolicyFile::parse("imported", &toml).unwrap().into_layers("imported");
     let policy = layers.into_iter().fold(Policy::default(), Policy::with_layer);
     for (argv, effect) in [

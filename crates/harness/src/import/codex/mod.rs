@@ -12,6 +12,7 @@ use crate::syntax;
 use cmdgate_policy::{Act, Effect, Pattern, Rule, escape};
 use script::{Call, Given};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 const ASKS: &str = "Codex looks into plain commands only, and asks about a line with any other syntax";
 
@@ -143,8 +144,8 @@ fn justification(call: &Call) -> Result<Option<&str>, &'static str> {
     }
 }
 
-/// Whether a command begins with the words. A program may be named by an absolute path, any where `host_executable` lists
-/// none for its name.
+/// Whether a command begins with the words. A program may be named by a path, any where `host_executable` lists none for
+/// its name.
 fn matches(words: &Words, command: &[String], paths: &BTreeMap<String, Vec<String>>) -> bool {
     let begins = |command: &[String]| {
         command.len() >= words.len()
@@ -154,7 +155,7 @@ fn matches(words: &Words, command: &[String], paths: &BTreeMap<String, Vec<Strin
         return true;
     }
     let Some((program, arguments)) = command.split_first() else { return false };
-    let Some((_, name)) = program.rsplit_once('/').filter(|_| program.starts_with('/')) else { return false };
+    let Some(name) = Path::new(program).file_name().and_then(|name| name.to_str()) else { return false };
     let known = paths.get(name).is_none_or(|listed| listed.contains(program));
     known && begins(&[&[name.to_owned()], arguments].concat())
 }
