@@ -91,56 +91,47 @@ pub(crate) fn is_never_proposed(program: &str) -> bool {
     NEVER.contains(&program)
 }
 
-/// Subcommands for which none is proposed, whatever the program.
-const NEVER_SUBCOMMANDS: &[&str] = &[
-    "add-apt-repository",
-    "alias",
-    "api",
-    "auth",
-    "bisect",
-    "clean",
-    "clone",
-    "config",
-    "credential",
-    "daemon",
-    "delete",
-    "deploy",
-    "destroy",
-    "difftool",
-    "dlx",
-    "exec",
-    "filter-branch",
-    "gc",
-    "get",
-    "i",
-    "install",
-    "link",
-    "login",
-    "mergetool",
-    "owner",
-    "pip",
-    "plugin",
-    "publish",
-    "push",
-    "rebase",
-    "release",
-    "remote",
-    "reset",
-    "rm",
-    "secret",
-    "self",
-    "send-email",
-    "ssh-key",
-    "submodule",
-    "tool",
-    "toolchain",
-    "uninstall",
-    "update",
-    "update-ref",
-    "upgrade",
-    "x",
-    "yank",
+/// The subcommands for which a rule may be proposed: they build, test, check, format or record what is there. For all
+/// others none is, for among them is what fetches, installs, publishes, removes, or runs what it is told to, under more
+/// names than one knows (`npm isntall`).
+const BUILDS: &[(&str, &[&str])] = &[
+    ("cargo", &["b", "bench", "build", "c", "check", "clippy", "doc", "fmt", "nextest", "t", "test"]),
+    ("composer", &["test", "validate"]),
+    ("dotnet", &["build", "format", "test"]),
+    ("flutter", &["analyze", "test"]),
+    ("git", &["add", "commit", "init", "mv", "switch", "tag"]),
+    ("go", &["build", "fmt", "test", "vet"]),
+    ("gradle", &["assemble", "build", "check", "test"]),
+    ("helm", &["lint"]),
+    ("mix", &["compile", "format", "test"]),
+    ("mvn", &["compile", "test", "verify"]),
+    ("npm", &["run", "start", "t", "test"]),
+    ("pnpm", &["build", "lint", "run", "start", "test"]),
+    ("yarn", &["build", "lint", "run", "start", "test"]),
 ];
+
+/// Whether a command with a subcommand is of the kind for which a rule may be proposed.
+fn builds(argv: &[String]) -> bool {
+    let [program, subcommand, rest @ ..] = argv else { return false };
+    let known = BUILDS.iter().any(|(name, all)| name == program && all.contains(&subcommand.as_str()));
+    let flag = |long: &str, short: char| {
+        rest.iter().any(|word| match word.strip_prefix("--") {
+            Some(name) => name.starts_with(long),
+            None => word.starts_with('-') && word.contains(short),
+        })
+    };
+    known
+        && match (program.as_str(), subcommand.as_str()) {
+            // Another word is another thing to do.
+            ("mvn" | "gradle", _) => rest.is_empty(),
+            // Besides scripts it runs programs by their names.
+            ("yarn", "run") => rest.len() == 1,
+            ("cargo", "doc") => !flag("op", '\0'),
+            ("git", "tag") => !flag("d", 'd'),
+            ("git", "switch") => !rest.iter().any(|word| word.starts_with('-')),
+            _ => true,
+        }
+}
 
 /// The commands that ran, with how often.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -227,6 +218,7 @@ impl History {
             && value.get("type").and_then(Value::as_str) == Some("item.completed")
             && item.get("type").and_then(Value::as_str) == Some("command_execution")
             && item.get("exit_code").and_then(Value::as_i64).is_some()
+            && item.get("status").and_then(Value::as_str) != Some("declined")
             && let Some(command) = text(item, "command")
         {
             self.add(&inside_shell(shlex::split(&command).as_deref(), &command));
@@ -402,7 +394,6 @@ fn candidate(argv: &[String], gate: &Gate) -> Option<Rule> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
     if program.contains('/')
         || NEVER.contains(&program.as_str())
-        || NEVER_SUBCOMMANDS.contains(&subcommand)
         || argv.iter().any(|word| word.is_empty() || !word.chars().all(plain))
     {
         return None;
@@ -415,6 +406,9 @@ fn candidate(argv: &[String], gate: &Gate) -> Option<Rule> {
     let mut rule = remember::propose(&decision, gate.policy()).ok()?;
     // This very command and no other: only where it is known to be harmless, and a part of a line that is not.
     if rule.whole && decision.verdict != Some(Verdict::Safe) {
+        return None;
+    }
+    if !rule.whole && !builds(argv) {
         return None;
     }
     // A script that the package manager runs by its name; others take flags that run what a file or the command says.

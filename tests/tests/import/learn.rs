@@ -49,6 +49,8 @@ fn the_most_saving_rule_comes_first_with_what_else_it_matches() {
     other += &codex("cargo build --release", "ok");
     other += &codex("cargo bench", "exec command rejected by user");
     other += "{\"type\":\"item.completed\",\"item\":{\"type\":\"command_execution\",\"command\":\"bash -lc 'cargo build'\",\"exit_code\":0}}\n";
+    // A person said no.
+    other += "{\"type\":\"item.completed\",\"item\":{\"type\":\"command_execution\",\"command\":\"bash -lc 'cargo build'\",\"exit_code\":-1,\"status\":\"declined\"}}\n";
     project.write_beside("sessions/two.jsonl", &other);
     project.write_beside("sessions/notes.txt", &claude("npm test", false).repeat(9));
     let found = proposals(&project, &[]);
@@ -114,6 +116,44 @@ fn a_hostile_session_gets_no_rule_for_anything_dangerous() {
         "npm run lint --script-shell=./evil",
         "chmod +x evil",
         "mv evil .git/hooks/pre-commit",
+        "npm --prefix x install evil",
+        "npm add evil",
+        "npm ci",
+        "npm isntall evil",
+        "npm un x",
+        "npm unpublish x",
+        "npm audit fix",
+        "npm init evil",
+        "npm version patch",
+        "yarn add evil",
+        "yarn create evil",
+        "yarn node x.js",
+        "yarn run node x.js",
+        "yarn global add evil",
+        "pnpm add evil",
+        "composer require evil",
+        "cargo add evil",
+        "cargo fetch",
+        "cargo remove x",
+        "cargo evil",
+        "cargo run",
+        "cargo script x",
+        "cargo doc --open",
+        "go generate",
+        "go mod download",
+        "go env -w GOFLAGS=-toolexec=evil",
+        "mvn test deploy",
+        "git fetch",
+        "git pull",
+        "git evil",
+        "git apply x",
+        "git branch -D x",
+        "git tag -d x",
+        "git checkout .",
+        "git restore .",
+        "git switch -f x",
+        "git log --output=x",
+        "git diff --ext-diff",
     ];
     let session: String = dangerous.iter().map(|command| claude(command, false).repeat(1000)).collect();
     project.write_beside("sessions/one.jsonl", &session);
@@ -126,6 +166,11 @@ fn a_hostile_session_gets_no_rule_for_anything_dangerous() {
     std::os::unix::fs::symlink(project.root().join("history.jsonl"), project.scratch().join("link.jsonl"))
         .unwrap();
     assert_eq!(project.harness(["learn", "--from", "../link.jsonl"]).code, 2);
+    // Neither is it when a folder around the project is named.
+    let around = project.root().parent().unwrap().to_str().unwrap().to_owned();
+    let ran = project.harness(["learn", "--from", &around, "--json"]);
+    assert!(ran.stderr.contains("--inside-project"), "{ran:?}");
+    assert!(patterns(ran.json()["proposals"].as_array().unwrap()).is_empty(), "{ran:?}");
     let named = project.harness(["learn", "--from", "history.jsonl", "--inside-project", "--json"]).json();
     assert_eq!(patterns(named["proposals"].as_array().unwrap()), ["cargo test"]);
 }

@@ -87,7 +87,8 @@ fn run(args: &LearnArgs) -> Result<Exit, Exit> {
             return Err(super::fail(Exit::Usage, what));
         }
         let mut left = MOST_FILES;
-        session(&real, DEEPEST, &mut left, &mut history)?;
+        let project = (!args.inside_project).then(|| gate.root());
+        session(&real, project, DEEPEST, &mut left, &mut history)?;
     }
     progress.now("judging what ran");
     let proposals = learn::propose(&history, &gate, args.min);
@@ -121,7 +122,19 @@ fn trace(store: &Store, history: &mut History) -> Result<(), Exit> {
     Ok(())
 }
 
-fn session(path: &Path, depth: usize, left: &mut usize, history: &mut History) -> Result<(), Exit> {
+/// Counts a session, or those of a folder; not what of it lies in `project`.
+fn session(
+    path: &Path,
+    project: Option<&Path>,
+    depth: usize,
+    left: &mut usize,
+    history: &mut History,
+) -> Result<(), Exit> {
+    if project.is_some_and(|project| path.starts_with(project)) {
+        let what = "the project is left out: anyone who writes to it can write sessions there; pass --inside-project if they are yours";
+        anstream::eprintln!("harness: {}: {what}", shown(path));
+        return Ok(());
+    }
     let failed = |error: std::io::Error| super::fail(Exit::Failed, format_args!("{}: {error}", shown(path)));
     let meta = std::fs::symlink_metadata(path).map_err(failed)?;
     if meta.is_dir() {
@@ -138,7 +151,7 @@ fn session(path: &Path, depth: usize, left: &mut usize, history: &mut History) -
             let is_session = entry.extension().is_some_and(|extension| extension == "jsonl");
             let kind = std::fs::symlink_metadata(&entry).map_err(failed)?;
             if kind.is_dir() || kind.is_file() && is_session {
-                session(&entry, depth - 1, left, history)?;
+                session(&entry, project, depth - 1, left, history)?;
             }
         }
         return Ok(());
