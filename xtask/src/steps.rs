@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
@@ -17,6 +17,16 @@ pub fn root() -> PathBuf {
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
+    command
+}
+
+/// A cargo that shows at a terminal how far it is, and in a log only what is wrong.
+pub fn cargo_quietly(subcommand: &str) -> Command {
+    let mut command = cargo();
+    command.arg(subcommand);
+    if !io::stderr().is_terminal() {
+        command.arg("--quiet");
+    }
     command
 }
 

@@ -2,7 +2,7 @@
 
 use crate::audit;
 use crate::packages::{FOR_TESTS, ensure};
-use crate::steps::{Steps, cargo, root};
+use crate::steps::{Steps, cargo, cargo_quietly, root};
 use crate::tidy;
 use anyhow::{Result, bail};
 use std::process::{Command, ExitCode, Stdio};
@@ -16,14 +16,14 @@ pub fn run() -> Result<()> {
     steps.run("format", cargo().args(["fmt", "--all", "--check"]))?;
     steps.run(
         "clippy",
-        cargo().args(["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]),
+        cargo_quietly("clippy").args(["--workspace", "--all-targets", "--", "--deny", "warnings"]),
     )?;
     steps.run(
         "documentation",
-        cargo().env("RUSTDOCFLAGS", "--deny warnings").args(["doc", "--quiet", "--workspace", "--no-deps"]),
+        cargo_quietly("doc").env("RUSTDOCFLAGS", "--deny warnings").args(["--workspace", "--no-deps"]),
     )?;
     // Built first, so that the tests that drive the program never meet an old one.
-    steps.run("build", cargo().args(["build", "--quiet", "--workspace", "--all-targets"]))?;
+    steps.run("build", cargo_quietly("build").args(["--workspace", "--all-targets"]))?;
     steps.run("tests", cargo().args(["test", "--workspace", "--no-fail-fast"]))?;
     // In this process: its own file may have been built anew by the steps above, so that it cannot be started again.
     steps.with("case audit", || passed(audit::cases::run(audit::cases::Cli::figures())?))?;
@@ -46,9 +46,7 @@ fn pure_crates(steps: &mut Steps) -> Result<()> {
     if has_target(target) {
         return steps.run(
             title,
-            cargo().args([
-                "build",
-                "--quiet",
+            cargo_quietly("build").args([
                 "--target",
                 target,
                 "-p",
@@ -69,8 +67,7 @@ fn other_systems(steps: &mut Steps) -> Result<()> {
     let target = "aarch64-apple-darwin";
     let title = "the executor for macOS type-checks";
     if has_target(target) {
-        return steps
-            .run(title, cargo().args(["check", "--quiet", "--target", target, "-p", "cmdgate-executor"]));
+        return steps.run(title, cargo_quietly("check").args(["--target", target, "-p", "cmdgate-executor"]));
     }
     steps.skip(title, "the target aarch64-apple-darwin cannot be had");
     Ok(())
