@@ -10,7 +10,7 @@ use cmdgate_policy::Effect;
 
 /// Say what would be decided about a command under the effective policy, without running it
 ///
-/// Exit status: 0 allow, 10 ask, 20 deny, 2 usage, 3 a policy file is wrong.
+/// Exit status: 0 allow, 10 ask, 20 deny, 2 usage, 3 a policy file is wrong, 125 nothing could be decided or said.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  harness check -- 'git log --oneline'\n  \
     harness check --sandbox workspace_write --approval never --json -- 'npm test'")]
@@ -27,7 +27,7 @@ pub(crate) struct CheckArgs {
 
 /// Show a person why a command is allowed, asked about or denied, and what would make it pass
 ///
-/// Exit status: 0 allow, 10 ask, 20 deny, 2 usage, 3 a policy file is wrong.
+/// Exit status: 0 allow, 10 ask, 20 deny, 2 usage, 3 a policy file is wrong, 125 nothing could be decided or said.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  harness explain -- 'sort -ro out.txt a.txt'\n  \
     harness explain --grammar sequence -- 'cd src && find . -name x -delete'")]

@@ -17,7 +17,8 @@ const LONGEST_LINE: u64 = 32 * 1024 * 1024;
 
 /// Say whether a command is provably read-only inside the project, without running or opening anything
 ///
-/// Exit status: 0 safe, 10 needs review, 2 usage. With `--batch`: 0.
+/// Exit status: 0 safe, 10 needs review, 2 usage, 125 nothing could be said. With `--batch`: 0, also where lines are wrong,
+/// which are answered one by one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  harness classify -- 'git log --oneline | head -5'\n  \
     harness classify --grammar sequence --json -- 'cd src && grep -n main *.rs 2>/dev/null'\n  \

@@ -10,6 +10,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Print the completions for a shell
+///
+/// They go where the shell looks for them, as below; make the directory when it is not there. bash needs its package
+/// bash-completion, and zsh a line `fpath+=~/.zfunc` before `compinit` in ~/.zshrc. A new shell then knows them.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  harness completions bash > ~/.local/share/bash-completion/completions/harness\n  \

@@ -25,7 +25,8 @@ const COMMAND_CHARS: usize = 300;
 
 /// Show what was decided and what ran
 ///
-/// Exit status: 0 done, 1 `log verify` found something or a step does not exist, 2 usage, 125 the trace cannot be used.
+/// Exit status: 0 done, 1 `log verify` found something or no trace, or a step does not exist, 2 usage, 125 the trace cannot
+/// be used.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
