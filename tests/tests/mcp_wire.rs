@@ -553,6 +553,40 @@ fn a_client_that_does_not_read_does_not_keep_the_server() {
     }
 }
 
+// contract: P16
+#[test]
+fn a_client_that_does_not_read_standard_error_is_served_all_the_same() {
+    let project = Project::new();
+    let mut child = project
+        .command([&["mcp"][..], &WRITE].concat())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let unread = child.stderr.take().unwrap();
+    let (mut stdin, stdout) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    // Of each of them the server says something, and together it is more than a pipe holds.
+    let flood = std::thread::spawn(move || {
+        for _ in 0..3000 {
+            writeln!(stdin, "nonsense").unwrap();
+        }
+        stdin
+    });
+    let (sender, lines) = channel();
+    std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    for at in 0..3000 {
+        assert!(lines.recv_timeout(PATIENCE).is_ok(), "no answer to line {at}");
+    }
+    drop(flood.join().unwrap());
+    let end = Instant::now() + PATIENCE;
+    while child.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < end, "the server does not end");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    drop(unread);
+}
+
 // contract: P12
 #[test]
 fn what_cannot_be_recorded_is_not_run() {

@@ -1,6 +1,7 @@
 //! Asks the person at the client: an elicitation (revisions up to 2025-11-25), or a result that requires input, after
 //! which the client calls again (2026-07-28).
 
+use super::tell::tell;
 use crate::approve::remember::{self, Remember, Scope};
 use crate::approve::{Answer, AnswerFuture, Approver, Question, terminal};
 use crate::gate::Action;
@@ -155,7 +156,7 @@ impl<'c> Asker<'c> {
         let handle = match self.context.peer.send_cancellable_request(request, options).await {
             Ok(handle) => handle,
             Err(error) => {
-                anstream::eprintln!("harness: the client cannot be asked: {error}");
+                tell(&format!("the client cannot be asked: {error}"));
                 return Answer::Defer;
             }
         };
@@ -164,12 +165,11 @@ impl<'c> Asker<'c> {
             answered = handle.await_response() => match answered {
                 Ok(ClientResult::ElicitResult(result)) => form.answer(&result),
                 Ok(other) => {
-                    // Its debug form escapes what would move a terminal's cursor.
-                    anstream::eprintln!("harness: the client answered an elicitation with {other:?}");
+                    tell(&format!("the client answered an elicitation with {other:?}"));
                     Answer::Defer
                 }
                 Err(error) => {
-                    anstream::eprintln!("harness: nobody answered: {error}");
+                    tell(&format!("nobody answered: {error}"));
                     Answer::Defer
                 }
             },

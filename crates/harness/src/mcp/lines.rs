@@ -3,7 +3,7 @@
 //! Unlike the SDK's own transport it answers what it cannot read: a line that is no JSON, no JSON-RPC, nested too deep or
 //! too long gets an error, with the request's id where there is one, so that no client waits for ever.
 
-use crate::present::printable;
+use super::tell::tell;
 use rmcp::model::ErrorData;
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -87,7 +87,7 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<
 
     fn complain(&mut self, error: &ErrorData, id: &Value) {
         let message = json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string();
-        anstream::eprintln!("harness: {}", printable(&error.message));
+        tell(&error.message);
         let write = self.write.clone();
         let writing = tokio::spawn(async move {
             // A client that is gone hears nothing.
@@ -116,7 +116,7 @@ where
         loop {
             if let Some((complaint, end)) = &mut self.complaint {
                 if timeout_at(*end, complaint).await.is_err() {
-                    anstream::eprintln!("harness: the client does not read what it is told");
+                    tell("the client does not read what it is told");
                     return None;
                 }
                 self.complaint = None;
@@ -130,7 +130,7 @@ where
                 }
                 Ok(None) => return None,
                 Err(error) => {
-                    anstream::eprintln!("harness: cannot read from the client: {error}");
+                    tell(&format!("cannot read from the client: {error}"));
                     return None;
                 }
             }

@@ -7,6 +7,7 @@ mod ask;
 mod lines;
 mod project;
 mod roots;
+mod tell;
 
 pub use project::OpenError;
 
@@ -31,6 +32,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tell::tell;
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -103,6 +105,7 @@ pub async fn serve(config: Config, store: Store) -> Result<(), ServeError> {
         Err(error) => Err(ServeError::Handshake(error.to_string())),
     };
     server.0.end().await;
+    tell::flush();
     served
 }
 
@@ -207,7 +210,7 @@ impl Inner {
             return Ok(Place::Project(project.clone()));
         }
         if let Some(old) = current.take() {
-            anstream::eprintln!("harness: the project is {} now", root.display());
+            tell(&format!("the project is {} now", root.display()));
             old.end(&self.store).await;
         }
         let project = Project::open(&root, &self.config.dirs, &self.config.overrides, &self.store)
@@ -227,7 +230,7 @@ impl Inner {
     /// Waits for what still runs, which is being killed by now, and ends the run.
     async fn end(&self) {
         if tokio::time::timeout(END_TIMEOUT, self.running.acquire_many(MOST_CALLS)).await.is_err() {
-            anstream::eprintln!("harness: some calls did not end in time; their commands are killed");
+            tell("some calls did not end in time; their commands are killed");
         }
         if let Some(project) = self.current.lock().await.take() {
             project.end(&self.store).await;

@@ -1,5 +1,6 @@
 //! The project that the server works in, and its run in the trace.
 
+use super::tell::tell;
 use crate::config::{self, Overrides, UserDirs};
 use crate::session::Session;
 use crate::store::Store;
@@ -31,7 +32,7 @@ impl Project {
         }
         let recorder = store.begin_in("mcp", None, &session)?;
         if let Some(text) = recorder.pruned() {
-            anstream::eprintln!("harness: {text}");
+            tell(&text);
         }
         let run = recorder.run();
         Ok(Self { session, run, backgrounds: Arc::default() })
@@ -48,7 +49,7 @@ impl Project {
             Err(error) => Err(error),
         };
         if let Err(error) = recorded {
-            anstream::eprintln!("harness: the end of this run could not be recorded: {error}");
+            tell(&format!("the end of this run could not be recorded: {error}"));
         }
     }
 }

@@ -3,6 +3,7 @@
 
 #![expect(deprecated, reason = "revision 2026-07-28 deprecates roots; the clients of today have them")]
 
+use super::tell::tell;
 use rmcp::model::{InputRequest, ListRootsRequest, ListRootsResult, Root};
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
@@ -56,11 +57,7 @@ pub(super) fn answered(answer: &Value) -> Result<Option<PathBuf>, RootError> {
 fn project_of(roots: &[Root]) -> Result<Option<PathBuf>, RootError> {
     let Some(first) = roots.first() else { return Ok(None) };
     if roots.len() > 1 {
-        anstream::eprintln!(
-            "harness: of the client's {} roots, the first is the project: {}",
-            roots.len(),
-            crate::present::printable(&first.uri)
-        );
+        tell(&format!("of the client's {} roots, the first is the project: {}", roots.len(), first.uri));
     }
     usable("client's root", &path_of(&first.uri)?).map(Some)
 }
