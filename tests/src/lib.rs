@@ -176,7 +176,7 @@ impl Project {
             .env("XDG_CONFIG_HOME", self.scratch().join("config"))
             .env_remove("NO_COLOR");
         // Where agents keep their settings instead of below the home directory.
-        for name in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME"] {
+        for name in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME"] {
             command.env_remove(name);
         }
         command

@@ -55,6 +55,15 @@ fn replace_program(directory: &Path, with: &str) {
     }
 }
 
+/// A file below the home directory; for the directory of goose's plugins that of the only one, whose name is not known.
+fn settings_of(project: &Project, file: &str) -> std::path::PathBuf {
+    let path = project.home().join(file);
+    if !path.is_dir() {
+        return path;
+    }
+    std::fs::read_dir(path).unwrap().next().unwrap().unwrap().path().join("hooks/hooks.json")
+}
+
 fn trust_codex(project: &Project) {
     let hooks = project.home().join(".codex/hooks.json");
     let key = |event: &str| {
@@ -234,10 +243,10 @@ fn a_hook_that_the_agent_does_not_run_fails_though_it_would_refuse() {
         ("cursor", ".cursor/hooks.json", |all| {
             all["hooks"]["beforeShellExecution"][0]["matcher"] = "^git".into();
         }),
-        ("goose", ".agents/plugins/cmdgate/hooks/hooks.json", |all| {
+        ("goose", ".agents/plugins", |all| {
             all["hooks"]["PreToolUse"][0]["matcher"] = "developer__shell".into();
         }),
-        ("goose", ".agents/plugins/cmdgate/hooks/hooks.json", |all| {
+        ("goose", ".agents/plugins", |all| {
             all["hooks"]["PreToolUse"][0]["matcher"] = "*".into();
         }),
     ];
@@ -253,7 +262,7 @@ fn a_hook_that_the_agent_does_not_run_fails_though_it_would_refuse() {
         }
         for (agent, file, edit) in &now {
             assert_eq!(project.harness(["install", agent]).code, 0);
-            let file = project.home().join(file);
+            let file = settings_of(&project, file);
             let mut settings: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
             edit(&mut settings);
             std::fs::write(&file, settings.to_string()).unwrap();
@@ -261,7 +270,7 @@ fn a_hook_that_the_agent_does_not_run_fails_though_it_would_refuse() {
         let ran = doctor(&project, &["--json"]);
         assert_eq!(ran.code, 1, "{ran:?}");
         for (agent, file, _) in &now {
-            let text = std::fs::read_to_string(project.home().join(file)).unwrap();
+            let text = std::fs::read_to_string(settings_of(&project, file)).unwrap();
             let found = checks(&ran.json(), agent, "registered");
             assert!(found.iter().any(|(status, _)| status == "failed"), "{text}: {found:?}");
             assert_eq!(checks(&ran.json(), agent, "canary")[0].0, "ok", "{text}");

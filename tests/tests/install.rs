@@ -15,19 +15,35 @@ fn file_of(agent: Agent) -> &'static str {
         Agent::Opencode => "../config/opencode/plugins/cmdgate.js",
         Agent::Windsurf => ".codeium/windsurf/hooks.json",
         Agent::Cline => ".cline/hooks/PreToolUse",
-        Agent::Goose => ".agents/plugins/cmdgate/hooks/hooks.json",
+        Agent::Goose => panic!("its name is not known beforehand"),
     }
+}
+
+fn path_of(project: &Project, agent: Agent) -> std::path::PathBuf {
+    if agent == Agent::Goose {
+        return gooses_plugin(project).join("hooks/hooks.json");
+    }
+    project.home().join(file_of(agent))
+}
+
+/// The one plugin of the user for goose; a name of nothing when there is none.
+fn gooses_plugin(project: &Project) -> std::path::PathBuf {
+    let plugins = project.home().join(".agents/plugins");
+    let found: Vec<_> =
+        std::fs::read_dir(&plugins).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+    assert!(found.len() < 2, "{found:?}");
+    found.into_iter().next().unwrap_or_else(|| plugins.join("none"))
 }
 
 #[test]
 fn installing_twice_is_installing_once_and_uninstalling_undoes_it() {
     for agent in Agent::ALL {
         let project = Project::new();
-        let file = project.home().join(file_of(agent));
         let dry = project.harness(["install", agent.name(), "--dry-run"]);
         assert_eq!(dry.code, 0, "{dry:?}");
-        assert!(!file.exists(), "{agent:?}");
+        assert!(!path_of(&project, agent).exists(), "{agent:?}");
         assert_eq!(project.harness(["install", agent.name()]).code, 0, "{agent:?}");
+        let file = path_of(&project, agent);
         let once = std::fs::read_to_string(&file).unwrap();
         assert!(once.contains("hook"), "{once}");
         let again = project.harness(["install", agent.name()]);
@@ -47,6 +63,7 @@ fn settings_that_an_agents_own_variable_puts_elsewhere_are_found_there() {
     for (agent, variable, file) in [
         (Agent::ClaudeCode, "CLAUDE_CONFIG_DIR", "settings.json"),
         (Agent::Codex, "CODEX_HOME", "hooks.json"),
+        (Agent::Gemini, "GEMINI_CLI_HOME", ".gemini/settings.json"),
         (Agent::Copilot, "COPILOT_HOME", "hooks/cmdgate.json"),
         (Agent::Opencode, "XDG_CONFIG_HOME", "opencode/plugins/cmdgate.js"),
     ] {
@@ -58,7 +75,7 @@ fn settings_that_an_agents_own_variable_puts_elsewhere_are_found_there() {
         };
         assert_eq!(run(&["install", agent.name()], &directory).code, 0);
         assert!(directory.join(file).is_file(), "{agent:?}");
-        assert!(!project.home().join(file_of(agent)).exists(), "{agent:?}");
+        assert!(!path_of(&project, agent).exists(), "{agent:?}");
         let report = run(&["doctor", "--agents", "--json"], &directory).json();
         let found = report["agents"].as_array().unwrap().iter().find(|known| known["agent"] == agent.name());
         assert!(found.unwrap()["checks"].to_string().contains("was refused in"), "{report}");
@@ -69,10 +86,7 @@ fn settings_that_an_agents_own_variable_puts_elsewhere_are_found_there() {
         assert!(!directory.join(file).exists(), "{agent:?}");
         if agent != Agent::Opencode {
             let shown = run(&["install", agent.name(), "--dry-run"], std::path::Path::new("relative"));
-            assert!(
-                shown.stdout.contains(&*project.home().join(file_of(agent)).to_string_lossy()),
-                "{shown:?}"
-            );
+            assert!(shown.stdout.contains(&*path_of(&project, agent).to_string_lossy()), "{shown:?}");
         }
     }
 }
@@ -128,8 +142,8 @@ fn comments_stay_and_what_others_changed_meanwhile_stays() {
 #[test]
 fn a_plugin_of_goose_has_a_manifest_and_goes_without_a_trace() {
     let project = Project::new();
-    let plugin = project.home().join(".agents/plugins/cmdgate");
     assert_eq!(project.harness(["install", "goose"]).code, 0);
+    let plugin = gooses_plugin(&project);
     let manifest = std::fs::read_to_string(plugin.join("plugin.json")).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&manifest).unwrap()["name"], "cmdgate");
     // Its shell is called `shell`; the documentation says `developer__shell`. The expression may match anywhere in the name.
@@ -153,6 +167,31 @@ fn a_plugin_of_goose_has_a_manifest_and_goes_without_a_trace() {
     assert!(project.harness(["install", "goose"]).stdout.contains("nothing to change"));
     assert_eq!(project.harness(["uninstall", "goose"]).code, 0);
     assert!(!plugin.join("plugin.json").exists() && !plugin.join("hooks/hooks.json").exists());
+}
+
+#[test]
+fn no_project_knows_the_name_of_the_users_plugin_for_goose() {
+    // contract: X6
+    let name = |project: &Project| {
+        assert_eq!(project.harness(["install", "goose"]).code, 0);
+        gooses_plugin(project).file_name().unwrap().to_string_lossy().into_owned()
+    };
+    let (one, other) = (Project::new(), Project::new());
+    let (first, second) = (name(&one), name(&other));
+    assert!(first.starts_with("cmdgate-") && first.len() >= 24 && first != second, "{first} {second}");
+    assert_eq!(name(&one), first);
+    // What was installed under the name that anybody knows is taken away.
+    let old = Project::new();
+    let plugin = old.home().join(".agents/plugins/cmdgate");
+    std::fs::create_dir_all(plugin.parent().unwrap()).unwrap();
+    std::fs::rename(gooses_plugin(&one), &plugin).unwrap();
+    let ran = old.harness(["install", "goose"]);
+    assert!(ran.code == 0 && ran.stdout.contains("removed: "), "{ran:?}");
+    assert!(!plugin.join("plugin.json").exists() && !plugin.join("hooks/hooks.json").exists());
+    let mut doctor = old.command(["doctor", "--agents", "--json"]);
+    let report = cmdgate_tests::Ran::from(doctor.env("PATH", "/usr/bin:/bin").output().unwrap()).json();
+    assert!(!report.to_string().contains("2 times"), "{report}");
+    assert!(report.to_string().contains("was refused in"), "{report}");
 }
 
 #[test]
@@ -190,8 +229,8 @@ fn the_entry_for_copilot_is_one_that_vs_code_runs_too() {
 fn what_is_to_be_added_by_hand_is_what_would_have_been_written() {
     let project = Project::new();
     for agent in Agent::ALL.into_iter().filter(|agent| *agent != Agent::Cline) {
-        let file = project.home().join(file_of(agent));
         assert_eq!(project.harness(["install", agent.name()]).code, 0);
+        let file = path_of(&project, agent);
         let text = std::fs::read_to_string(&file).unwrap();
         std::fs::remove_file(&file).unwrap();
         std::os::unix::fs::symlink("/nowhere/at/all", &file).unwrap();
@@ -260,7 +299,7 @@ fn a_hook_that_is_gone_or_crashes_blocks() {
         Agent::Goose,
     ] {
         assert_eq!(project.harness(["install", agent.name()]).code, 0);
-        let path = project.home().join(file_of(agent));
+        let path = path_of(&project, agent);
         let text = std::fs::read_to_string(&path).unwrap();
         let own = text.split('"').chain(text.split('(')).find(|part| part.starts_with('/')).unwrap();
         let own = own.split(" hook").next().unwrap().to_owned();

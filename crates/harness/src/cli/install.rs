@@ -102,7 +102,9 @@ fn apply(
         if let Err(error) = change.apply() {
             return super::fail(Exit::Failed, error);
         }
-        anstream::println!("{done}: {shown}");
+        // Installing takes away what stood in another place.
+        let what = if change.after.is_none() && done == "installed" { "removed" } else { done };
+        anstream::println!("{what}: {shown}");
         if let Some(kept) = change.kept() {
             anstream::println!("as it was: {}", kept.display());
         }

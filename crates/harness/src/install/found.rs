@@ -2,7 +2,7 @@
 
 use super::document::{self, Trouble};
 use super::home::Home;
-use super::{CLINE_BEGINS, CLINE_GOES_ON, Plan, Scope};
+use super::{CLINE_BEGINS, CLINE_GOES_ON, GOOSES_PLUGIN, Plan, Scope};
 use crate::hook::Agent;
 use crate::unwrap;
 use serde_json::Value;
@@ -99,12 +99,8 @@ pub fn files(agent: Agent, home: &Home, project: &Path) -> Vec<(Scope, PathBuf)>
             Agent::Codex => &["config.toml"],
             Agent::Copilot if scope == Scope::User => &["settings.json"],
             Agent::Copilot => &["copilot/settings.json", "copilot/settings.local.json"],
-            Agent::Gemini
-            | Agent::Cursor
-            | Agent::Opencode
-            | Agent::Windsurf
-            | Agent::Cline
-            | Agent::Goose => &[],
+            Agent::Goose => &[GOOSES_PLUGIN],
+            Agent::Gemini | Agent::Cursor | Agent::Opencode | Agent::Windsurf | Agent::Cline => &[],
         };
         let directory = Plan::directory(agent, scope, home, project);
         files.extend(others.iter().map(|name| (scope, directory.join(name))));

@@ -56,15 +56,16 @@ const fn usual(agent: Agent) -> &'static str {
     }
 }
 
-/// The variable that puts it somewhere else, and where below that. Tried with Codex 0.171.0, Copilot CLI 1.0.102 and opencode
-/// 1.18.33; that of Claude Code is in its documentation.
+/// The variable that puts it somewhere else, and where below that. Tried with Claude Code 2.1.197, Codex 0.171.0, Gemini CLI 0.61.0, Copilot CLI
+/// 1.0.102 and opencode 1.18.33.
 const fn variable(agent: Agent) -> Option<(&'static str, Option<&'static str>)> {
     match agent {
         Agent::ClaudeCode => Some(("CLAUDE_CONFIG_DIR", None)),
         Agent::Codex => Some(("CODEX_HOME", None)),
         Agent::Copilot => Some(("COPILOT_HOME", None)),
+        Agent::Gemini => Some(("GEMINI_CLI_HOME", Some(".gemini"))),
         Agent::Opencode => Some(("XDG_CONFIG_HOME", Some("opencode"))),
-        Agent::Gemini | Agent::Cursor | Agent::Windsurf | Agent::Cline | Agent::Goose => None,
+        Agent::Cursor | Agent::Windsurf | Agent::Cline | Agent::Goose => None,
     }
 }
 
@@ -80,5 +81,25 @@ pub(super) fn of_project(agent: Agent, project: &Path) -> PathBuf {
         Agent::Windsurf => ".windsurf",
         Agent::Cline => ".cline",
         Agent::Goose => ".agents/plugins",
+    })
+}
+
+/// The user's plugin for goose: the one that is there, or one of a name that nobody knows beforehand. For goose a directory of a
+/// project's own takes the place of the user's plugin of the same name, also when nothing is in it, and a project's settings
+/// can switch a plugin off by its name (seen with 1.52.0).
+pub(super) fn gooses_plugin(directory: &Path) -> PathBuf {
+    const BEGINS: &str = "cmdgate-";
+    let mut there: Vec<PathBuf> = std::fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            path.is_dir() && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(BEGINS))
+        })
+        .collect();
+    there.sort();
+    there.into_iter().next().unwrap_or_else(|| {
+        let unknown = crate::hook::code::permit().unwrap_or_default();
+        directory.join(format!("{BEGINS}{unknown}"))
     })
 }

@@ -21,6 +21,8 @@ use std::{fs, io};
 
 /// What follows the hook in a shell's line. The hook itself ends with 0, or with 2 and a reason.
 const OR_BLOCK: &str = " || { [ $? -eq 2 ] || echo 'cmdgate: the hook failed' >&2; exit 2; }";
+/// The file of a project's plugin for goose, and of the user's as it was named at first.
+const GOOSES_PLUGIN: &str = "cmdgate/hooks/hooks.json";
 /// What stands before and behind the hook in the script for Cline, which looks at the answer alone.
 const CLINE_BEGINS: &str = "if answer=$(";
 const CLINE_GOES_ON: &str = ") && [ -n \"$answer\" ]; then";
@@ -183,7 +185,10 @@ impl Plan {
             Agent::Copilot => "hooks/cmdgate.json",
             Agent::Opencode => "plugins/cmdgate.js",
             Agent::Cline => "hooks/PreToolUse",
-            Agent::Goose => "cmdgate/hooks/hooks.json",
+            Agent::Goose if scope == Scope::User => {
+                return home::gooses_plugin(&home.settings(agent)).join("hooks/hooks.json");
+            }
+            Agent::Goose => GOOSES_PLUGIN,
         })
     }
 
@@ -209,10 +214,10 @@ impl Plan {
     pub fn install(&self) -> Result<Vec<Change>, InstallError> {
         let mut changes = vec![self.install_in(&self.file)?];
         if self.agent == Agent::Goose {
-            changes.push(self.manifest(true)?);
+            changes.push(self.manifest(&self.file, true)?);
         }
         for other in &self.others {
-            changes.extend(self.uninstall_from(other)?);
+            changes.extend(self.uninstall_all(other)?);
         }
         Ok(changes)
     }
@@ -225,10 +230,16 @@ impl Plan {
     pub fn uninstall(&self) -> Result<Vec<Change>, InstallError> {
         let mut changes = Vec::new();
         for file in std::iter::once(&self.file).chain(&self.others) {
-            changes.extend(self.uninstall_from(file)?);
+            changes.extend(self.uninstall_all(file)?);
         }
+        Ok(changes)
+    }
+
+    /// What taking the hook out of one file would change, with what belongs to that file.
+    fn uninstall_all(&self, file: &Path) -> Result<Vec<Change>, InstallError> {
+        let mut changes: Vec<Change> = self.uninstall_from(file)?.into_iter().collect();
         if self.agent == Agent::Goose && changes.iter().any(|change| change.after.is_none()) {
-            changes.push(self.manifest(false)?);
+            changes.push(self.manifest(file, false)?);
         }
         Ok(changes)
     }
@@ -377,7 +388,7 @@ impl Plan {
                     plan.edit_json(&before, false)?
                 };
                 // A file of this program's own name holds nothing of others.
-                let own = matches!(self.agent, Agent::Copilot | Agent::Goose) && file == self.file;
+                let own = self.agent == Agent::Goose || (self.agent == Agent::Copilot && file == self.file);
                 let value = document::value(file, &text).map_err(|trouble| self.unreadable(trouble))?;
                 let bare = value.as_object().is_some_and(|object| object.keys().all(|key| key == "version"));
                 if own && bare { None } else { Some(text) }
@@ -392,8 +403,8 @@ impl Plan {
     }
 
     /// What makes a directory a plugin of goose.
-    fn manifest(&self, install: bool) -> Result<Change, InstallError> {
-        let directory = self.file.parent().and_then(Path::parent).unwrap_or(Path::new("."));
+    fn manifest(&self, hooks: &Path, install: bool) -> Result<Change, InstallError> {
+        let directory = hooks.parent().and_then(Path::parent).unwrap_or(Path::new("."));
         let file = directory.join("plugin.json");
         let before = self.text(&file)?;
         let own = document::pretty(&serde_json::json!({
