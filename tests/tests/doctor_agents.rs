@@ -277,6 +277,16 @@ fn a_hook_that_the_agent_does_not_run_fails_though_it_would_refuse() {
         }
         left = later;
     }
+    // What a project says counts for Claude Code and Gemini CLI, and not for the user's file of Copilot.
+    let project = Project::new();
+    project.write(".claude/settings.json", "{\"disableAllHooks\": true}");
+    project.write(".gemini/settings.json", "{\"hooksConfig\": {\"enabled\": false}}");
+    project.write(".github/copilot/settings.json", "{\"disableAllHooks\": true}");
+    for (agent, status) in [("claude-code", "failed"), ("gemini", "failed"), ("copilot", "ok")] {
+        assert_eq!(project.harness(["install", agent]).code, 0);
+        let report = doctor(&project, &["--json"]).json();
+        assert_eq!(only(&report, agent, "registered").0, status, "{agent}");
+    }
     // A matcher that shows more is as good.
     let project = Project::new();
     assert_eq!(project.harness(["install", "claude-code"]).code, 0);

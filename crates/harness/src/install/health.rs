@@ -330,7 +330,9 @@ fn switched_off(agent: Agent, places: &Places, registrations: &[Registration]) -
             | Agent::Goose => None,
         }
     };
-    hooks.iter().find_map(|(_, file)| {
+    // That of Copilot is about the file in which it stands; those of the others, a project's too, are about all hooks.
+    let counts = |file: &Path| agent != Agent::Copilot || registrations.iter().any(|one| one.file == file);
+    hooks.iter().filter(|(_, file)| counts(file)).find_map(|(_, file)| {
         let key = is_off(file)?;
         Some(Check {
             name: "registered",
