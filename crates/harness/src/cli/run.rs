@@ -98,7 +98,7 @@ pub(crate) fn run(args: RunArgs) -> Exit {
         (Some(command), _) if command.trim().is_empty() => {
             return super::fail(
                 Exit::Usage,
-                "VALIDATION_ERROR: the command is empty, as in `harness run -- ''`",
+                "VALIDATION_ERROR: the command is empty: write it between quotes, as in `harness run -- 'git status'`",
             );
         }
         (Some(command), _) => vec![Task { place: None, request: Request::shell(command) }],
