@@ -41,6 +41,20 @@ const PYENV: &[&str] =
 const HELPERS: &[(&str, &[&str])] = &[
     // Shell scripts by nature, on Debian.
     ("which", &["sh", "which.debianutils"]),
+    ("egrep", &["sh", "grep"]),
+    ("fgrep", &["sh", "grep"]),
+    (
+        "git submodule",
+        &[
+            "sh",
+            "git-submodule",
+            "git-sh-i18n--envsubst",
+            "git-submodule--helper",
+            "basename",
+            "sed",
+            "uname",
+        ],
+    ),
     // The shims of pyenv ask it for the interpreter; npm is a script of node.
     ("python3", PYENV),
     ("python", PYENV),
@@ -335,6 +349,8 @@ impl Fixture {
             .env("LESSOPEN", "|./pwn.sh %s")
             .env("TAR_OPTIONS", "--checkpoint=1 --checkpoint-action=exec=./pwn.sh")
             .env("OLDPWD", self.base.join("outside"))
+            // The toolchains are those of this machine, whatever the home.
+            .env("RUSTUP_HOME", rustup_home())
             .env_remove("RUSTUP_TOOLCHAIN")
             .env_remove("XDG_CONFIG_HOME")
             .env_remove("XDG_STATE_HOME")
@@ -358,7 +374,12 @@ impl Fixture {
         let missing = reply.pointer("/run/exit_code") == Some(&127.into());
         seen.not_run = (!ended || missing).then(|| {
             let text = |place| reply.pointer(place).and_then(serde_json::Value::as_str);
-            let why = if missing { text("/run/stderr/text") } else { text("/reason") };
+            let why = if missing {
+                text("/run/stderr/text")
+            } else {
+                // What a rule says stands above what was found.
+                text("/rule").and_then(|_| text("/reason")).or_else(|| text("/findings/0/message"))
+            };
             why.unwrap_or("it gave no reason").trim().to_owned()
         });
         self.read_log(command, &text, &mut seen);
@@ -369,12 +390,11 @@ impl Fixture {
         let project = self.project();
         let context_root = project.to_string_lossy().into_owned();
         let context = Context::new(Grammar::Sequence).with_root(&context_root);
-        let named: BTreeSet<String> = classify(command, &context)
-            .effects
-            .runs
-            .iter()
-            .filter_map(|run| run.argv.first().map(ToString::to_string))
-            .collect();
+        let runs = classify(command, &context).effects.runs;
+        let mut named: BTreeSet<String> =
+            runs.iter().filter_map(|run| run.argv.first().map(ToString::to_string)).collect();
+        // With its subcommand, where that is a program of its own.
+        named.extend(runs.iter().filter_map(|run| Some(run.argv.get(..2)?.join(" "))));
         let helpers: BTreeSet<&str> = HELPERS
             .iter()
             .filter(|(program, _)| named.contains(*program))
@@ -456,10 +476,13 @@ impl Fixture {
                     seen.faults.push(format!("tried to change something: {}", first_chars(call, 160)));
                 }
             }
-            "socket" if !call.contains("AF_UNIX") && !call.contains("AF_LOCAL") => {
+            // The kernel alone answers `NETLINK_ROUTE`, about this machine's own interfaces (getifaddrs(3)).
+            "socket" if ["AF_UNIX", "AF_LOCAL", "NETLINK_ROUTE"].iter().all(|kind| !call.contains(kind)) => {
                 seen.faults.push(format!("made a socket: {}", first_chars(call, 120)));
             }
-            "connect" | "sendto" | "sendmsg" if succeeded && !call.contains("AF_UNIX") => {
+            "connect" | "sendto" | "sendmsg"
+                if succeeded && !call.contains("AF_UNIX") && !call.contains("AF_NETLINK") =>
+            {
                 seen.faults.push(format!("sent something: {}", first_chars(call, 120)));
             }
             _ => {}
@@ -492,6 +515,9 @@ impl Fixture {
         let above = path.parent().is_some_and(|parent| self.base.starts_with(parent));
         path == Path::new("/")
             || above && path.file_name().is_some_and(|name| rules.iter().any(|rule| name == *rule))
+            // cargo looks there before it prints its version, and shows nothing of it, not even of what it cannot read.
+            || path.ends_with(".cargo/config.toml")
+                && path.ancestors().nth(2).is_some_and(|above| self.base.starts_with(above))
             || path.ends_with(".git/info/exclude")
             || path.components().any(|part| part.as_os_str() == "worktrees") && path.ends_with("commondir")
             || path.starts_with(self.project())
@@ -510,6 +536,12 @@ impl Drop for Fixture {
             let _ = fs::remove_dir_all(scratch);
         }
     }
+}
+
+/// Where rustup keeps its toolchains and settings.
+fn rustup_home() -> PathBuf {
+    let usual = || std::env::home_dir().unwrap_or_default().join(".rustup");
+    std::env::var_os("RUSTUP_HOME").map_or_else(usual, PathBuf::from)
 }
 
 /// The file that a call opened: what the kernel says, or what was asked for.
