@@ -44,6 +44,16 @@ fn conditions_that_cannot_be_met_hold_a_safe_text_back() {
         assert_eq!(project.run(&[], held).code, 126, "{held}");
     }
     std::fs::remove_file(project.root().join("pipe")).unwrap();
+    // A shim of a version manager runs what a file of the project names.
+    let shims = project.scratch().join(".asdf/shims");
+    project.write_beside(".asdf/shims/head", "#!/bin/sh\ncat a.txt\n");
+    let shim = shims.join("head");
+    std::process::Command::new("chmod").arg("+x").arg(&shim).status().unwrap();
+    let with_shims = |command: &str| {
+        let mut run = project.command(["run", "--", command]);
+        run.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", shims.display())).status().unwrap().code()
+    };
+    assert_eq!((with_shims("head a.txt"), with_shims("cat a.txt")), (Some(126), Some(0)));
     // What may follow links on the way runs where they lead nowhere.
     let recursive = project.run(&["--grammar", "sequence"], "grep -R CANARY . || echo none");
     assert_eq!(recursive.code, 0, "{recursive:?}");

@@ -29,7 +29,8 @@ macro_rules! conditions {
 }
 
 conditions! {
-    /// `PATH` holds no relative, empty or project-writable entry, and `BASH_ENV`, `ENV`, exported functions, `LD_*`,
+    /// `PATH` holds no relative, empty or project-writable entry and finds no shim of a version manager for a program that
+    /// runs (asdf's and mise's run a path that the project names), and `BASH_ENV`, `ENV`, exported functions, `LD_*`,
     /// `CDPATH`, `GLOBIGNORE`, `OLDPWD` and the options variables of the programs themselves are absent.
     CleanEnvironment = "clean_environment", 1;
     /// Standard input is the null device, so that a program that would look at it sees its end at once.

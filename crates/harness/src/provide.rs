@@ -3,7 +3,7 @@
 use crate::repository;
 use crate::resolve::{self, ReadableRoots};
 use crate::toolchain;
-use cmdgate_classifier::{Classification, Code, Condition, Conditions, Span};
+use cmdgate_classifier::{Classification, Code, Condition, Conditions, Run, Span};
 use cmdgate_policy::SandboxMode;
 use std::path::Path;
 
@@ -52,6 +52,18 @@ pub(crate) fn conditions(
         null_stdin: classification.conditions.contains(Condition::NullStdin),
         ..Provision::default()
     };
+    // What is held back runs only where a rule allows it, whatever stands for it.
+    let held_back = |run: &Run<'_>| {
+        let inside = |span: Span| run.span.start <= span.start && span.end <= run.span.end;
+        classification.findings.iter().any(|finding| inside(finding.span))
+    };
+    for run in classification.effects.runs.iter().filter(|run| !held_back(run)) {
+        if let Some(shims) = run.argv.first().and_then(|program| toolchain::shimmed(program)) {
+            let why =
+                format!("is found in `{}`, where a file of the project may name what runs", shims.display());
+            return Err(Unmet { code: Code::ProgramRefused, span: Some(run.span), why });
+        }
+    }
     for condition in classification.conditions.without(ALWAYS).iter() {
         match condition {
             Condition::PathsResolveInside => {
@@ -79,7 +91,7 @@ pub(crate) fn conditions(
                 provision.environment.extend(environment);
             }
             Condition::ToolchainFixed => {
-                let variables = toolchain::fixed().map_err(|why| Unmet {
+                let variables = toolchain::fixed(root).map_err(|why| Unmet {
                     code: Code::ProgramRefused,
                     span: None,
                     why,
