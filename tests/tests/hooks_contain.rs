@@ -345,3 +345,69 @@ fn a_run_in_the_background_goes_on_and_ends_with_its_parent() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }
+
+/// The same for output that a reader takes one line of: the code of the command and that line, then standard error.
+fn cut_short(project: &Project, line: &str) -> Ran {
+    // A minute is what a command that nothing ends is given.
+    run(project, &format!("timeout 60 {line} | head -n 1; exit ${{PIPESTATUS[0]}}"))
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_command_as_it_would_without_a_sandbox() {
+    let project = Project::new();
+    for (command, code, out, err) in [
+        ("yes", 141, "y\n", ""),
+        ("yes; echo \"ended $?\" >&2", 0, "y\n", "ended 141\n"),
+        ("yes || exit 7", 7, "y\n", ""),
+        ("seq 1000000 | head -n 1", 0, "1\n", ""),
+        // The other stream is read on, all of it.
+        ("yes; head -c 300000 /dev/zero | tr '\\0' x >&2; exit 5", 5, "y\n", &"x".repeat(300_000)),
+        // Who does not mind goes on.
+        ("trap '' PIPE; seq 1000000 2>/dev/null; echo \"ended $?\" >&2; exit 3", 3, "1\n", "ended 1\n"),
+    ] {
+        let ran = cut_short(&project, &contained(&project, command));
+        assert_eq!((ran.code, ran.stdout.as_str()), (code, out), "{command}: {ran:?}");
+        assert_eq!(ran.stderr, err, "{command}");
+    }
+    // The same for standard error.
+    let ran = cut_short(&project, &format!("{} 2>&1 >/dev/null", contained(&project, "yes >&2")));
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (141, "y\n", ""), "{ran:?}");
+    // And what never ends by itself still has its time.
+    let line = contained(&project, "trap '' PIPE; while :; do echo x; done 2>/dev/null");
+    let ran = cut_short(&project, &line.replace("--passthrough", "--passthrough --timeout-ms 1500"));
+    assert_eq!((ran.code, ran.stdout.as_str()), (124, "x\n"), "{ran:?}");
+}
+
+#[test]
+fn output_that_cannot_be_written_is_a_failure_that_is_told() {
+    let project = Project::new();
+    for (command, to, code, told) in [
+        ("yes", ">/dev/full", 125, "standard output cannot be written: No space left"),
+        ("echo x", ">/dev/full", 125, "standard output cannot be written: No space left"),
+        ("echo x; exit 7", ">/dev/full", 125, "standard output cannot be written: No space left"),
+        ("echo x >&2", "2>/dev/full", 125, ""),
+        ("exit 7", ">/dev/full 2>/dev/full", 7, ""),
+        // What was closed takes everything.
+        ("echo x; exit 4", ">&-", 4, ""),
+        ("seq 1000000; echo x >&2; exit 4", ">&- 2>&-", 4, ""),
+    ] {
+        let ran = run(&project, &format!("timeout 60 {} {to}", contained(&project, command)));
+        assert_eq!((ran.code, ran.stdout.as_str()), (code, ""), "{command} {to}: {ran:?}");
+        assert!(
+            ran.stderr.contains(told) && told.is_empty() == ran.stderr.is_empty(),
+            "{command} {to}: {ran:?}"
+        );
+    }
+}
+
+#[test]
+fn a_reader_that_is_slow_and_does_not_let_wait_gets_everything() {
+    let project = Project::new();
+    let line = contained(&project, "head -c 1000000 /dev/zero");
+    // Perl makes the pipe one that cannot be waited for, as a program that shares its streams may.
+    let shared = format!(
+        "set -o pipefail; (perl -MFcntl -e 'fcntl(STDOUT, F_SETFL, O_WRONLY | O_NONBLOCK) or die' && {line}) | (sleep 1; wc -c)"
+    );
+    let ran = run(&project, &shared);
+    assert_eq!((ran.code, ran.stdout.trim()), (0, "1000000"), "{ran:?}");
+}

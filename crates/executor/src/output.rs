@@ -25,6 +25,8 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use tempfile::NamedTempFile;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
@@ -72,8 +74,11 @@ pub struct OutputMode {
     /// After so many bytes the spill file is ended, which is reported as [`SpillError::Limit`]: `yes` fills a disk
     /// fast. Default 256 MiB.
     pub spill_limit: u64,
-    /// Whether everything is written to this process's own stream of the same name as well, unchanged and at once. A
-    /// stream that can no longer be written to is left alone.
+    /// Whether everything is written to this process's own stream of the same name as well, unchanged and at once.
+    ///
+    /// Where that fails, nothing more is read: the pipe is closed, so that the command gets the `SIGPIPE` that it would
+    /// have got without anything in between. [`Captured::not_passed_on`] names every other reason than a reader that
+    /// went away.
     pub echo: bool,
 }
 
@@ -214,6 +219,9 @@ pub struct Captured {
     pub spill: Option<PathBuf>,
     /// Why that file is missing or incomplete.
     pub spill_error: Option<SpillError>,
+    /// What the system said when the stream could not be passed on ([`OutputMode::echo`]), as on a full disk. A reader
+    /// that went away is no such fault.
+    pub not_passed_on: Option<String>,
 }
 
 /// Where a reader of a running stream stands. Starts before the first byte.
@@ -244,6 +252,8 @@ pub struct Capture {
     spill: SpillState,
     stream: Stream,
     echo: bool,
+    /// Why nothing more is passed on.
+    lost: Option<io::Error>,
 }
 
 #[derive(Debug)]
@@ -289,6 +299,7 @@ impl Capture {
             }),
             stream,
             echo: mode.echo,
+            lost: None,
         }
     }
 
@@ -298,14 +309,16 @@ impl Capture {
         self.echo = echo;
     }
 
-    /// Takes the next bytes. Never fails; a spill file that cannot be written is reported at the end.
+    /// Whether more bytes are of use: not once they were to be passed on and could not be.
+    pub(crate) const fn wants_more(&self) -> bool {
+        self.lost.is_none()
+    }
+
+    /// Takes the next bytes. Never fails; a spill file that cannot be written is reported at the end, and so is that
+    /// they could not be passed on.
     pub fn push(&mut self, bytes: &[u8]) {
-        if self.echo {
-            // A reader that went away is not a reason to stop counting.
-            let _ = match self.stream {
-                Stream::Stdout => io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()),
-                Stream::Stderr => io::stderr().write_all(bytes),
-            };
+        if self.echo && self.lost.is_none() {
+            self.lost = pass_on(self.stream, bytes).err();
         }
         let Some(&last) = bytes.last() else { return };
         self.ends_in_newline = last == b'\n';
@@ -393,6 +406,11 @@ impl Capture {
         let mut captured = Captured {
             total_bytes: self.total_bytes,
             total_lines: self.total_lines(),
+            not_passed_on: self
+                .lost
+                .as_ref()
+                .filter(|error| error.kind() != io::ErrorKind::BrokenPipe)
+                .map(ToString::to_string),
             ..Captured::default()
         };
         let dropped = self.dropped();
@@ -512,6 +530,28 @@ impl SpillState {
     }
 }
 
+/// Writes all of `bytes` to this process's own stream.
+fn pass_on(stream: Stream, mut bytes: &[u8]) -> io::Result<()> {
+    let to = match stream {
+        Stream::Stdout => rustix::stdio::stdout(),
+        Stream::Stderr => rustix::stdio::stderr(),
+    };
+    while !bytes.is_empty() {
+        match rustix::io::write(to, bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+            Err(Errno::INTR) => {}
+            // Somebody who shares the stream does not want to wait for it; what is passed on must.
+            Err(Errno::AGAIN) => match poll(&mut [PollFd::new(&to, PollFlags::OUT)], None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            },
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
 /// Writes all of `bytes`, or as much as goes, and adds what was written to `written`.
 fn write_counted(file: &mut std::fs::File, mut bytes: &[u8], written: &mut u64) -> io::Result<()> {
     while !bytes.is_empty() {
@@ -528,7 +568,7 @@ fn write_counted(file: &mut std::fs::File, mut bytes: &[u8], written: &mut u64) 
     Ok(())
 }
 
-/// Reads `reader` to its end into `capture`, [`READ_SIZE`] bytes at a time.
+/// Reads `reader` into `capture`, [`READ_SIZE`] bytes at a time, to its end or until nothing can be passed on any more.
 ///
 /// The lock is held only while bytes are taken, so another task may poll the capture meanwhile. On a read error what
 /// came before it stays in the capture.
@@ -537,7 +577,13 @@ pub async fn pump<R: AsyncRead + Unpin>(reader: &mut R, capture: &Mutex<Capture>
     loop {
         match reader.read(&mut buffer).await {
             Ok(0) => break,
-            Ok(count) => lock(capture).push(buffer.get(..count).unwrap_or_default()),
+            Ok(count) => {
+                let mut capture = lock(capture);
+                capture.push(buffer.get(..count).unwrap_or_default());
+                if !capture.wants_more() {
+                    break;
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => {
                 lock(capture).close();

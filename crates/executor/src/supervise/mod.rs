@@ -50,10 +50,12 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    fn push(&mut self, bytes: &[u8]) {
-        if let Some(capture) = &mut self.capture {
+    /// Takes the next bytes; false when no more are of use.
+    fn push(&mut self, bytes: &[u8]) -> bool {
+        self.capture.as_mut().is_none_or(|capture| {
             capture.push(bytes);
-        }
+            capture.wants_more()
+        })
     }
 
     fn close(&mut self) {
@@ -254,7 +256,8 @@ async fn readable(receiver: Option<&pipe::Receiver>) -> io::Result<()> {
     }
 }
 
-/// Reads until the pipe is empty or the turn is over; false at the end of the stream.
+/// Reads until the pipe is empty or the turn is over; false at the end of the stream, and when it could not be passed on.
+/// The pipe is to be closed then: whoever writes to it gets `SIGPIPE`.
 fn read_some<'a>(
     receiver: &pipe::Receiver,
     buffer: &mut Vec<u8>,
@@ -264,7 +267,11 @@ fn read_some<'a>(
         buffer.clear();
         match receiver.try_read_buf(buffer) {
             Ok(0) => return false,
-            Ok(_) => side().push(buffer),
+            Ok(_) => {
+                if !side().push(buffer) {
+                    return false;
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => return false,

@@ -378,7 +378,7 @@ fn show(way: &Way, session: &Session, asked: &Request, reply: &Reply) -> Result<
         if let Some(hint) = &hint {
             say!("harness: {hint}");
         }
-        passed_through(way, session, asked, reply)
+        passed_through(way, session, asked, reply)?
     } else if way.json {
         if matches!(reply, Reply::Refused(_) | Reply::ApprovalRequired { .. })
             && let Some(line) = advice::untrusted(session)
@@ -510,8 +510,9 @@ fn text_of(command: &str, session: &Session, request: &Request, reply: &Reply) -
     }
 }
 
-/// After the command's own output: only what its caller would otherwise not learn, and on standard error.
-fn passed_through(way: &Way, session: &Session, asked: &Request, reply: &Reply) -> String {
+/// After the command's own output: only what its caller would otherwise not learn, and on standard error. That output was
+/// lost is a failure, whatever the command made of it.
+fn passed_through(way: &Way, session: &Session, asked: &Request, reply: &Reply) -> Result<String, Exit> {
     if let Reply::Ran { finished, unrecorded, .. } = reply {
         for denial in &finished.denials {
             say!("harness: {}", denial.line());
@@ -533,8 +534,18 @@ fn passed_through(way: &Way, session: &Session, asked: &Request, reply: &Reply) 
         if let Some(error) = unrecorded {
             say!("harness: {error}");
         }
+        let streams = [("output", &finished.stdout), ("error", &finished.stderr)];
+        let mut whole = true;
+        for (name, error) in streams.iter().filter_map(|(name, of)| Some((name, of.not_passed_on.as_ref()?)))
+        {
+            whole = false;
+            say!("harness: standard {name} cannot be written: {error}; what the command wrote there is lost");
+        }
+        if !whole && matches!(finished.outcome, Outcome::Exited(_) | Outcome::Signaled(_)) {
+            return Err(Exit::Failed);
+        }
     }
-    String::new()
+    Ok(String::new())
 }
 
 /// What whoever gave the command line can change about how a run ended.
