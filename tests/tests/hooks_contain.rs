@@ -411,3 +411,37 @@ fn a_reader_that_is_slow_and_does_not_let_wait_gets_everything() {
     let ran = run(&project, &shared);
     assert_eq!((ran.code, ran.stdout.trim()), (0, "1000000"), "{ran:?}");
 }
+
+#[test]
+fn a_home_below_the_private_tmp_is_no_hole() {
+    // contract: S27
+    let project = Project::new();
+    let home = tempfile::Builder::new().prefix("home-").tempdir_in("/tmp").unwrap();
+    std::fs::write(home.path().join(".bash_history"), "of the host\n").unwrap();
+    std::fs::create_dir(home.path().join(".ssh")).unwrap();
+    let line = contained(
+        &project,
+        "echo begun; cat \"$HOME\"/.bash_history; ls -A \"$HOME\"; echo x > \"$HOME\"/.cmdgate-made",
+    );
+    for (place, tmp) in
+        [(home.path(), "/tmp".as_ref()), (home.path(), home.path()), ("/tmp".as_ref(), home.path())]
+    {
+        let output = shell(&project, &line)
+            .env("HOME", place)
+            .env("TMPDIR", tmp)
+            .env(
+                "XDG_STATE_HOME",
+                project
+                    .scratch()
+                    .join(format!("state{}{}", place.display(), tmp.display()).replace('/', "-")),
+            )
+            .output()
+            .unwrap();
+        let ran: Ran = output.into();
+        assert!(ran.stdout.starts_with("begun\n"), "{place:?} {tmp:?}: {ran:?}");
+        assert!(!ran.stdout.contains("of the host") && !place.join(".cmdgate-made").exists(), "{ran:?}");
+    }
+    let names: Vec<_> =
+        std::fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(names.iter().all(|name| !name.to_string_lossy().starts_with(".cmdgate")), "{names:?}");
+}

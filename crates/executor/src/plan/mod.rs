@@ -233,6 +233,12 @@ impl Plan {
         }
     }
 
+    /// Whether a path lies where the command sees a directory of its own in place of the host's.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only bubblewrap mounts"))]
+    pub(crate) fn replaced(&self, path: &Path) -> bool {
+        replaced(&self.zones, path)
+    }
+
     /// What the sandbox says to an operation. `path` must be absolute, without `..` and with symlinks resolved.
     pub fn decide(&self, operation: Operation, path: &Path) -> Access {
         let Some(zone) = self.zones.iter().rev().find(|zone| zone.covers.path(path)) else {
@@ -621,7 +627,10 @@ impl Builder<'_> {
         if matches!(self.access(&hidden.path), Err(Rule::Hidden(_))) {
             return;
         }
+        // What a private place lies over is gone already too, and covering it would make the directories around it there.
+        let gone = replaced(&self.zones, &hidden.path);
         match hidden.kind {
+            Kind::Directory | Kind::File | Kind::Socket | Kind::Other if gone => {}
             Kind::Directory => {
                 self.mounts.push(Mount::Memory { target: hidden.path.clone(), mode: 0o700, bytes: 4096 });
             }
@@ -674,6 +683,15 @@ impl Builder<'_> {
             Covers::Exactly(_) | Covers::Prefix { .. } => false,
         })
     }
+}
+
+/// Whether what decides about a path is that a private place lies over the host's: nothing of the host was laid on top.
+fn replaced(zones: &[Zone], path: &Path) -> bool {
+    let last = zones.iter().rev().find(|zone| zone.covers.path(path));
+    last.is_some_and(|zone| match &zone.covers {
+        Covers::Tree(tree) => PRIVATE.iter().chain(&["/var/run"]).any(|&place| tree == Path::new(place)),
+        Covers::Exactly(_) | Covers::Prefix { .. } => false,
+    })
 }
 
 /// An entry of a [`crate::PathList`]: absolute or below `root`, a final `*` standing for the rest of the name.

@@ -348,3 +348,47 @@ fn only_a_protected_path_may_be_missing_when_it_is_mounted() {
     assert!(line.contains("--bind /home/u/p /home/u/p\n"), "{line}");
     assert!(matches!(plan.decide(Operation::Write, Path::new("/home/u/p/.env")), Access::Deny(_)));
 }
+
+// contract: S27
+#[test]
+fn what_a_private_place_lies_over_is_hidden_without_a_mount() {
+    let view = machine(&[
+        "/tmp/h/.bash_history",
+        "/tmp/h/.ssh/id_ed25519",
+        "/tmp/h/p/key",
+        "/var/tmp/h/key",
+        "/run/systemd/resolve/key",
+    ]);
+    let homes = [PathBuf::from("/tmp/h")];
+    let hidden = ["/tmp/h/p/key", "/var/tmp/h/key", "/run/systemd/resolve/key", "/proc/kcore"];
+    let hidden = hidden.into_iter().fold(PathList::default_hidden(), PathList::with);
+    let sandbox = Sandbox { hidden, ..Sandbox::workspace_write() };
+    for root in ["/home/u/p", "/tmp/h/p", "/tmp/h"] {
+        let request = Request {
+            sandbox: &sandbox,
+            root: Path::new(root),
+            root_as_given: Path::new(root),
+            workdir: Path::new(root),
+            homes: &homes,
+            session_tmp: Some(Path::new("/tmp/cmdgate-s/tmp")),
+            shared_memory: 512 << 20,
+        };
+        let plan = plan(&request, &view);
+        let covered = |path: &str| {
+            plan.mounts.iter().any(|mount| {
+                matches!(mount, Mount::Cover(at) | Mount::Memory { target: at, .. } if at == Path::new(path))
+            })
+        };
+        // What the project brings back is covered, as ever.
+        assert_eq!(covered("/tmp/h/p/key"), root != "/home/u/p", "{root}");
+        assert_eq!(covered("/tmp/h/.bash_history"), root == "/tmp/h", "{root}");
+        assert_eq!(covered("/tmp/h/.ssh"), root == "/tmp/h", "{root}");
+        assert!(!covered("/var/tmp/h/key") && covered("/run/systemd/resolve/key"), "{root}");
+        for path in ["/tmp/h/.bash_history", "/tmp/h/.ssh/id_ed25519", "/tmp/h/p/key", "/var/tmp/h/key"] {
+            let access = plan.decide(Operation::Read, Path::new(path));
+            assert!(matches!(access, Access::Deny(Rule::Hidden(_))), "{root} {path}: {access:?}");
+        }
+        assert_eq!(plan.replaced(&homes[0]), root != "/tmp/h", "{root}");
+        assert!(plan.replaced(Path::new("/tmp")) && !plan.replaced(Path::new("/proc/kcore")), "{root}");
+    }
+}

@@ -9,7 +9,7 @@
 pub(crate) mod kept;
 
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -235,7 +235,16 @@ async fn canary(
         max_lines: None,
         ..OutputMode::default()
     }));
-    let script = script(&outside, homes);
+    let mark = OsString::from_iter([OsStr::new(".cmdgate-"), place.path().file_name().unwrap_or_default()]);
+    let replaced: Vec<PathBuf> =
+        homes.iter().filter(|home| plan.replaced(home)).map(|home| home.join(&mark)).collect();
+    let shut: Vec<&Path> = homes
+        .iter()
+        .filter(|home| !plan.replaced(home))
+        .map(PathBuf::as_path)
+        .chain([outside.as_path()])
+        .collect();
+    let script = script(&shut, &replaced);
     let ended = run_canary(binary, features, &plan, &script, captures.clone())
         .await
         .map_err(|error| failed(Stage::Start, format!("{}: {error}", binary.path.display())))?;
@@ -253,6 +262,14 @@ async fn canary(
         }
     }
     let wrote_inside = std::fs::read_to_string(inside.join("file")).is_ok_and(|text| text == "canary\n");
+    // All are looked at, so that none of them stays.
+    let through: Vec<&PathBuf> = replaced.iter().filter(|path| std::fs::remove_file(path).is_ok()).collect();
+    if let Some(path) = through.first() {
+        return Err(failed(
+            Stage::Canary,
+            format!("the canary could write {}, which must be out of reach", path.display()),
+        ));
+    }
     judge(&output, &plan, features, wrote_inside).map_err(|hole| failed(Stage::Canary, hole))
 }
 
@@ -299,7 +316,10 @@ async fn run_canary(
 
 /// What the canary does. Builtins of bash only, but for one `unshare` where there is one. Opening a kernel
 /// setting to append and writing nothing changes nothing, even where it succeeds.
-fn script(outside: &Path, homes: &[PathBuf]) -> OsString {
+///
+/// `shut` are directories in which nothing may be made. In the place of `replaced` something may, as long as it does not
+/// come to be on the host.
+fn script(shut: &[&Path], replaced: &[PathBuf]) -> OsString {
     let mut script = OsString::from(
         "while read -r key value _; do case $key in \
            CapInh:|CapPrm:|CapEff:|CapBnd:|CapAmb:|NoNewPrivs:|Seccomp:) echo \"$key$value\";; esac; done </proc/self/status\n\
@@ -312,10 +332,15 @@ fn script(outside: &Path, homes: &[PathBuf]) -> OsString {
          try /.cmdgate-canary; try /etc/.cmdgate-canary; try /usr/.cmdgate-canary\n\
          [ -x /usr/bin/unshare ] && /usr/bin/unshare -U /bin/true 2>/dev/null && echo hole:unshare\n",
     );
-    for place in homes.iter().map(PathBuf::as_path).chain([outside]) {
+    for place in shut {
         script.push("try ");
         script.push(quoted(&place.join(".cmdgate-canary")));
         script.push("\n");
+    }
+    for path in replaced {
+        script.push("(: >>");
+        script.push(quoted(path));
+        script.push(") 2>/dev/null\n");
     }
     script.push("echo end:ok\n");
     script
