@@ -194,6 +194,23 @@ fn run(command: &str) -> Value {
     call("shell_run", json!({ "command": command }))
 }
 
+/// The names that an object of this schema requires without describing them, at whatever depth.
+fn undescribed(schema: &Value) -> Vec<String> {
+    let mut names = Vec::new();
+    if let Some(required) = schema["required"].as_array() {
+        let properties = schema["properties"].as_object();
+        let is_missing = |name: &&str| properties.is_none_or(|properties| !properties.contains_key(*name));
+        names
+            .extend(required.iter().map(|name| name.as_str().unwrap()).filter(is_missing).map(str::to_owned));
+    }
+    match schema {
+        Value::Object(fields) => names.extend(fields.values().flat_map(undescribed)),
+        Value::Array(items) => names.extend(items.iter().flat_map(undescribed)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    names
+}
+
 // contract: S2
 #[test]
 fn the_tools_are_listed_with_their_schemas_and_hints() {
@@ -212,6 +229,11 @@ fn the_tools_are_listed_with_their_schemas_and_hints() {
             let name = tool["name"].as_str().unwrap();
             assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{name}");
             assert_eq!(tool["outputSchema"]["type"], "object", "{name}");
+            // A strict validator refuses a schema that requires what it does not describe.
+            for schema in [&tool["inputSchema"], &tool["outputSchema"]] {
+                let undescribed = undescribed(schema);
+                assert!(undescribed.is_empty(), "{name}: {undescribed:?}");
+            }
             let hints = &tool["annotations"];
             let hint = |name: &str| hints[name].as_bool().unwrap();
             let reads = ["shell_check", "shell_read", "shell_poll"].contains(&name);

@@ -160,7 +160,14 @@ fn reply(kinds: &[&str]) -> Value {
                 "type": "array",
                 "items": {
                     "type": "object",
-                    "properties": { "code": { "type": "string" }, "message": { "type": "string" } },
+                    "properties": {
+                        "code": { "type": "string" },
+                        "message": { "type": "string" },
+                        "span": {
+                            "type": "array", "items": { "type": "integer", "minimum": 0 }, "minItems": 2, "maxItems": 2,
+                            "description": "Where it is in the command: the first byte, and the one after the last",
+                        },
+                    },
                     "required": ["code", "message", "span"],
                 },
             },
