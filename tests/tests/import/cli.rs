@@ -81,6 +81,28 @@ fn a_file_that_exists_is_not_written_over() {
     assert!(read().contains("npm run **"));
 }
 
+#[cfg(unix)]
+#[test]
+fn only_a_regular_file_is_replaced() {
+    use std::os::unix::fs::{FileTypeExt, symlink};
+    let project = Project::new();
+    project.write("settings.json", SETTINGS);
+    project.write("mine.toml", "mine");
+    let pipe = project.root().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    symlink("mine.toml", project.root().join("link")).unwrap();
+    for out in ["pipe", "link", "."] {
+        for force in [&["--force"][..], &[]] {
+            let words = [&["import", "claude", "settings.json", "--out", out], force].concat();
+            let ran = project.harness(words);
+            assert!(ran.code == 2 && ran.stderr.contains("not a regular file"), "{out}: {ran:?}");
+        }
+    }
+    assert!(std::fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
+    assert!(std::fs::symlink_metadata(project.root().join("link")).unwrap().is_symlink());
+    assert_eq!(std::fs::read_to_string(project.root().join("mine.toml")).unwrap(), "mine");
+}
+
 /// Every bad file gives an error with its line, and no output.
 pub fn refuses(source: &str, files: &[(&str, usize)]) {
     let project = Project::new();

@@ -1,6 +1,7 @@
 //! `harness import`: the permission rules of other agents as a policy layer.
 
 use super::log::{new_table, print, print_json};
+use super::out::say;
 use super::progress::Progress;
 use crate::exit::Exit;
 use crate::import::{self, Carried, Entry, Imported, LARGEST_FILE, Source, SourceFile};
@@ -11,6 +12,7 @@ use clap::ValueEnum;
 use cmdgate_policy::PolicyFile;
 use comfy_table::Cell;
 use std::fmt::Write as _;
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -42,7 +44,7 @@ pub(crate) struct ImportArgs {
     /// Write the policy to this file, which must not exist yet
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// With --out: replace the file if it exists
+    /// With --out: replace the file if it exists; only a regular file is replaced
     #[arg(long, requires = "out")]
     force: bool,
 }
@@ -111,7 +113,7 @@ fn run(args: &ImportArgs) -> Result<Exit, Exit> {
         }
         (false, None) => {
             print(&toml)?;
-            anstream::eprintln!("{summary}; see --report");
+            say!("{summary}; see --report");
         }
     }
     Ok(Exit::Success)
@@ -146,6 +148,17 @@ fn write_new(path: &Path, bytes: &[u8], replace: bool) -> Result<(), NotWritten>
         };
         NotWritten { what, exists }
     };
+    let refused = |what: String, exists| Err(NotWritten { what, exists });
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return refused(format!("cannot look at {shown}: {error}"), false),
+        Ok(meta) if !meta.is_file() => {
+            let what =
+                format!("{shown} is not a regular file, and is not replaced; name another file, or none");
+            return refused(what, true);
+        }
+        Ok(_) => {}
+    }
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut new = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
     new.write_all(bytes).map_err(failed)?;
