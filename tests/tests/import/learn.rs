@@ -188,3 +188,18 @@ fn the_trace_is_a_history_too() {
     assert_eq!(ran.json()["proposals"].as_array().unwrap().len(), 1, "{ran:?}");
     assert_eq!(project.harness(["learn", "--from", "absent"]).code, 3);
 }
+
+#[test]
+fn a_folder_that_is_missing_does_not_keep_the_others() {
+    let project = Project::new();
+    project.write_beside("sessions/one.jsonl", &claude("npm run lint", false));
+    let ran = project.harness(["learn", "--from", "../missing", "--from", "../sessions", "--min", "1"]);
+    assert!(ran.code == 0 && ran.stderr.contains("../missing"), "{ran:?}");
+    assert!(
+        ran.stdout.starts_with("1 command that ran, 1 different; ") && ran.stdout.contains("npm run lint"),
+        "{ran:?}"
+    );
+    let ran = project.harness(["learn", "--from", "../missing", "--from", "../absent"]);
+    assert!(ran.code == 3 && ran.stdout.is_empty(), "{ran:?}");
+    assert!(ran.stderr.contains("../missing") && ran.stderr.contains("../absent"), "{ran:?}");
+}

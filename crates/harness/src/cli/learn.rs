@@ -2,6 +2,7 @@
 
 use super::decide::DecideArgs;
 use super::log::{new_table, print, print_json};
+use super::out::say;
 use super::progress::Progress;
 use crate::exit::Exit;
 use crate::gate::Gate;
@@ -12,7 +13,7 @@ use crate::store::{Filter, Store, Which};
 use crate::wire::rules::Learned;
 use cmdgate_policy::{ApprovalPolicy, Defaults, Policy, SandboxMode};
 use comfy_table::Cell;
-use std::io::{BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// How deep folders of sessions are searched.
@@ -71,13 +72,20 @@ fn run(args: &LearnArgs) -> Result<Exit, Exit> {
     let gate = Gate::new(&root, loaded.policy, settings).map_err(|error| super::fail(Exit::Failed, error))?;
     let progress = Progress::begin("counting what ran");
     let mut history = History::default();
+    let mut missing = Vec::new();
     for from in &args.from {
         if from.as_os_str() == "trace" {
             trace(&super::run::open_store(None)?, &mut history)?;
             continue;
         }
-        let real = std::fs::canonicalize(from)
-            .map_err(|error| super::fail(Exit::Policy, format_args!("{}: {error}", shown(from))))?;
+        let real = match std::fs::canonicalize(from) {
+            Ok(real) => real,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                missing.push((from, error));
+                continue;
+            }
+            Err(error) => return Err(super::fail(Exit::Policy, format_args!("{}: {error}", shown(from)))),
+        };
         if real.starts_with(gate.root()) && !args.inside_project {
             let what = format!(
                 "{} lies in the project, where anyone who writes to the project can write it; \
@@ -89,6 +97,13 @@ fn run(args: &LearnArgs) -> Result<Exit, Exit> {
         let mut left = MOST_FILES;
         let project = (!args.inside_project).then(|| gate.root());
         session(&real, project, DEEPEST, &mut left, &mut history)?;
+    }
+    // Whoever names the folders of several agents need not have them all.
+    for (from, error) in &missing {
+        say!("harness: {}: {error}", shown(from));
+    }
+    if missing.len() == args.from.len() {
+        return Err(Exit::Policy);
     }
     progress.now("judging what ran");
     let proposals = learn::propose(&history, &gate, args.min);
@@ -132,7 +147,7 @@ fn session(
 ) -> Result<(), Exit> {
     if project.is_some_and(|project| path.starts_with(project)) {
         let what = "the project is left out: anyone who writes to it can write sessions there; pass --inside-project if they are yours";
-        anstream::eprintln!("harness: {}: {what}", shown(path));
+        say!("harness: {}: {what}", shown(path));
         return Ok(());
     }
     let failed = |error: std::io::Error| super::fail(Exit::Failed, format_args!("{}: {error}", shown(path)));
@@ -184,9 +199,11 @@ fn examples(proposal: &Proposal) -> Vec<String> {
 fn table(history: &History, proposals: &[Proposal]) -> String {
     let total: usize = history.commands.values().sum();
     let counted = format!(
-        "{total} commands that ran, {} different; {} entries could not be used\n",
+        "{total} {} that ran, {} different; {} {} could not be used\n",
+        if total == 1 { "command" } else { "commands" },
         history.commands.len(),
-        history.skipped
+        history.skipped,
+        if history.skipped == 1 { "entry" } else { "entries" },
     );
     if proposals.is_empty() {
         return format!("{counted}no rule would have saved questions often enough\n");
