@@ -12,6 +12,7 @@ use cmdgate_policy::{Policy, Rule, SandboxMode, Settings, Timestamp};
 use console::Term;
 use dialoguer::Input;
 use std::fmt::Write as _;
+use std::io::{self, Write as _};
 use std::time::{Duration, SystemTime};
 
 /// So many lines of what a file tool would write are shown.
@@ -62,21 +63,23 @@ impl TerminalApprover {
 
     fn ask(&self, question: Question<'_>) -> Option<Answer> {
         menu::forget_typed();
-        anstream::eprintln!("{}", diagnose::decision(question.request, question.decision));
-        anstream::eprintln!("{}", touches(&question.request.action));
+        // Nobody says yes to what was not shown.
+        show(&diagnose::decision(question.request, question.decision)).ok()?;
+        show(&touches(&question.request.action)).ok()?;
         match (&question.request.action, question.content) {
             // A file tool works for this program; the sandbox is not around it.
             (Action::Write(path), Some(content)) => {
                 let change = present::written(&question.decision.workdir.join(path), content);
-                anstream::eprintln!("{}", at_most(&change, SHOWN_LINES));
+                show(&at_most(&change, SHOWN_LINES)).ok()?;
             }
-            (_, _) => anstream::eprintln!("sandbox: {}", printable(&self.bounds)),
+            (_, _) => show(&format!("sandbox: {}", printable(&self.bounds))).ok()?,
         }
         let rule = remember::propose(question.decision, &self.policy);
         match &rule {
-            Ok(rule) => show_rule(question, rule),
-            Err(why) => anstream::eprintln!("only once: {}", printable(&why.to_string())),
+            Ok(rule) => show(&rule_text(question, rule)),
+            Err(why) => show(&format!("only once: {}", printable(&why.to_string()))),
         }
+        .ok()?;
         let term = Term::stderr();
         let mut changed: Option<Action> = None;
         loop {
@@ -97,11 +100,8 @@ impl TerminalApprover {
                 }
                 (Choice::Edit, _) => {
                     if let Some(action) = edit(&term, shown).ok()? {
-                        anstream::eprintln!(
-                            "changed to: {}\n{}",
-                            printable(&words::of(&action)),
-                            touches(&action)
-                        );
+                        let text = printable(&words::of(&action));
+                        show(&format!("changed to: {text}\n{}", touches(&action))).ok()?;
                         changed = Some(action).filter(|action| *action != question.request.action);
                     }
                     continue;
@@ -149,15 +149,20 @@ fn choices(rule: Option<&Rule>, editable: bool, changed: bool) -> Vec<Line<Choic
     choices.into_iter().map(line).collect()
 }
 
-/// Shows the rule that would be remembered, with what else it would let pass.
-fn show_rule(question: Question<'_>, rule: &Rule) {
+/// Says on standard error what the person needs to know, without colours where they do not belong.
+fn show(text: &str) -> io::Result<()> {
+    anstream::stderr().lock().write_all(format!("{text}\n").as_bytes())
+}
+
+/// The rule that would be remembered, with what else it would let pass.
+fn rule_text(question: Question<'_>, rule: &Rule) -> String {
     let whole = if rule.whole { ", as the whole command only" } else { "" };
     let mut text = format!("the rule: allow exec `{}`{whole}", printable(rule.pattern.as_str()));
     let argv = question.decision.commands.argvs.first().map_or(&[][..], Vec::as_slice);
     for example in remember::also_matches(rule, argv) {
         let _ = write!(text, "\n  also lets pass: {}", printable(&example));
     }
-    anstream::eprintln!("{text}");
+    text
 }
 
 /// Asks where and how long the rule counts.
@@ -202,7 +207,7 @@ fn edit(term: &Term, action: &Action) -> dialoguer::Result<Option<Action>> {
         Action::Exec(_) => match words::parse(text) {
             Ok(argv) => Some(Action::Exec(argv)),
             Err(why) => {
-                anstream::eprintln!("not changed: {}", printable(&why));
+                show(&format!("not changed: {}", printable(&why)))?;
                 None
             }
         },
