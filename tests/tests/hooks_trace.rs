@@ -24,6 +24,13 @@ fn payload(project: &Project, command: &str) -> String {
 fn start(project: &Project, before: &[&str], command: &str) -> Child {
     let harness = harness_binary().to_str().unwrap();
     let words = [before, &[harness, "hook", "claude-code"]].concat();
+    let mut child = start_hook(&mut project_command(project, &words));
+    child.stdin.take().unwrap().write_all(payload(project, command).as_bytes()).unwrap();
+    child
+}
+
+/// These words as a command in the project, with what the tests set in the environment.
+fn project_command(project: &Project, words: &[&str]) -> Command {
     let mut child = Command::new(words[0]);
     child.args(&words[1..]).current_dir(project.root());
     for (name, value) in project.command([""; 0]).get_envs() {
@@ -32,8 +39,6 @@ fn start(project: &Project, before: &[&str], command: &str) -> Child {
             None => child.env_remove(name),
         };
     }
-    let mut child = start_hook(&mut child);
-    child.stdin.take().unwrap().write_all(payload(project, command).as_bytes()).unwrap();
     child
 }
 
@@ -160,4 +165,53 @@ fn whoever_follows_the_log_sees_what_hooks_decide() {
     }
     follow.kill().unwrap();
     follow.wait().unwrap();
+}
+
+#[test]
+fn a_standard_error_that_takes_nothing_keeps_no_answer() {
+    // contract: P12
+    let project = Project::new();
+    let state = project.scratch().join("state");
+    for errors in ["2>/dev/full", "2>&-"] {
+        let script = format!("exec \"$@\" {errors}");
+        let shell = ["bash", "-c", &script, "bash"];
+        let (decision, ran) = answered(start(&project, &shell, "cat a.txt"));
+        assert_eq!((decision.as_str(), ran.code), ("allow", 0), "{errors}: {ran:?}");
+        // Also where there is something to say: the trace cannot be written.
+        let state = state.to_str().unwrap();
+        let behind = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", state, state];
+        let words = [&shell[..], &behind[..]].concat();
+        let (decision, ran) = answered(start(&project, &words, "cat README.md"));
+        assert_eq!((decision.as_str(), ran.code), ("ask", 0), "{errors}: {ran:?}");
+        // And where the payload is none, which blocks by the exit code.
+        let harness = harness_binary().to_str().unwrap();
+        let mut child = project_command(&project, &[&shell[..], &[harness, "hook", "claude-code"]].concat());
+        let mut child = start_hook(&mut child);
+        child.stdin.take().unwrap().write_all(b"{").unwrap();
+        let (decision, ran) = answered(child);
+        assert_eq!((decision.as_str(), ran.code), ("", 2), "{errors}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_payload_that_does_not_end_is_refused_and_it_is_said_why() {
+    // contract: P12
+    let project = Project::new();
+    let harness = harness_binary().to_str().unwrap();
+    let refuses = |agent: &str, errors: &str| {
+        let script = format!("exec \"$@\" {errors}");
+        let words = ["bash", "-c", &script, "bash", harness, "hook", agent];
+        let mut child = start_hook(&mut project_command(&project, &words));
+        let open = child.stdin.take();
+        let ran = answered(child).1;
+        drop(open);
+        // Refused by the exit code, or by what stands on standard output.
+        assert!(ran.code == 2 || ran.stdout.contains("no decision in time"), "{agent} {errors}: {ran:?}");
+        let said = ran.stderr.matches("no decision in time").count();
+        assert_eq!(said, usize::from(errors.is_empty()), "{agent} {errors}: {ran:?}");
+    };
+    for agent in ["claude-code", "cursor", "gemini"] {
+        refuses(agent, "");
+        refuses(agent, "2>/dev/full");
+    }
 }

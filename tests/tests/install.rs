@@ -385,12 +385,7 @@ fn a_file_that_is_no_settings_is_left_as_it_is_and_said() {
     let project = Project::new();
     let settings = project.home().join(".claude/settings.json");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
-    let install = || {
-        let begun = std::time::Instant::now();
-        let ran = project.harness(["install", "claude-code"]);
-        assert!(begun.elapsed().as_secs() < 20, "it took {:?}", begun.elapsed());
-        ran
-    };
+    let install = || project.harness(["install", "claude-code"]);
     for (content, said) in [
         (&b"\xef\xbb\xbf{}"[..], "byte order mark"),
         (b"{\"a\":\"\xff\"}", "not UTF-8"),

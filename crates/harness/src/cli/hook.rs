@@ -1,6 +1,7 @@
 //! `harness hook` and `harness allow-once`.
 
 use super::decide::{ApprovalName, DecideArgs, SandboxName};
+use super::out::{self, say};
 use crate::config::UserDirs;
 use crate::exit::Exit;
 use crate::gate::{Decision, Request, Source};
@@ -15,6 +16,11 @@ use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// How long the end of the process waits for standard error to take why there is no decision.
+const LONGEST_SAYING: Duration = Duration::from_millis(200);
 
 const NESTED: &str = "the agent's own sandbox is on, and no other can be set up in it: turn that off \
     (`sandbox_mode = \"danger-full-access\"` for Codex), so that `--contain` takes its place";
@@ -65,28 +71,49 @@ pub(crate) fn hook(args: &HookArgs) -> ExitCode {
     std::thread::spawn(move || {
         std::thread::sleep(agent.patience());
         if !ANSWERED.swap(true, Ordering::SeqCst) {
-            let reply = agent.answer(None, &Verdict::Deny { reason: "no decision in time".to_owned() });
-            std::process::exit(i32::from(send(&reply)));
+            std::process::exit(i32::from(refuse(agent, "no decision in time")));
         }
     });
-    let reply = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(args)))
-        .unwrap_or_else(|_| agent.answer(None, &Verdict::Deny { reason: "an internal error".to_owned() }));
+    let reply = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(args)));
     if ANSWERED.swap(true, Ordering::SeqCst) {
         // The other thread is answering, and ends the process.
         loop {
             std::thread::park();
         }
     }
-    ExitCode::from(send(&reply))
+    ExitCode::from(match reply {
+        Ok(reply) => send(&reply),
+        Err(_) => refuse(agent, "an internal error"),
+    })
+}
+
+/// Answers that nothing was decided, and then says why on standard error; gives back the exit code. The agent waits for the
+/// end of this process, so that a standard error that nobody reads, or that another thread holds, may not keep it.
+fn refuse(agent: Agent, why: &'static str) -> u8 {
+    let reply = agent.answer(None, &Verdict::Deny { reason: why.to_owned() });
+    let (said, told) = mpsc::channel();
+    let exit = send(&reply);
+    // Where the answer itself stands on standard error, it has said why.
+    if reply.stderr.is_empty() {
+        std::thread::spawn(move || {
+            say!("cmdgate: {why}");
+            let _ = said.send(());
+        });
+        let _ = told.recv_timeout(LONGEST_SAYING);
+    }
+    exit
 }
 
 /// Prints the answer; gives back the exit code.
 fn send(reply: &Reply) -> u8 {
-    let sent = io::stdout()
-        .lock()
-        .write_all(reply.stdout.as_bytes())
-        .and_then(|()| io::stdout().flush())
-        .and_then(|()| io::stderr().lock().write_all(reply.stderr.as_bytes()));
+    let sent =
+        io::stdout().lock().write_all(reply.stdout.as_bytes()).and_then(|()| io::stdout().flush()).and_then(
+            |()| match reply.stderr.as_str() {
+                // Another thread may hold it.
+                "" => Ok(()),
+                text => io::stderr().lock().write_all(text.as_bytes()),
+            },
+        );
     // An answer that does not arrive must not read as "no opinion": two blocks with every agent that looks at the code.
     if sent.is_err() { 2 } else { reply.exit }
 }
@@ -97,7 +124,7 @@ fn answer(args: &HookArgs) -> Reply {
         super::unread::record(agent, bytes, why, args.trace.as_ref(), &args.policy);
     };
     let unread = |bytes: &[u8], why: String| {
-        anstream::eprintln!("cmdgate: {why}");
+        say!("cmdgate: {why}");
         record(bytes, &why);
         agent.answer(None, &Verdict::Deny { reason: why })
     };
@@ -119,7 +146,7 @@ fn answer(args: &HookArgs) -> Reply {
     match decided(args, &asked) {
         Ok(verdict) => agent.answer(Some(&asked), &verdict),
         Err(why) => {
-            anstream::eprintln!("cmdgate: {why}");
+            say!("cmdgate: {why}");
             record(&bytes, &why);
             // A command that a person says yes to would run outside the sandbox.
             let verdict =
@@ -177,7 +204,7 @@ fn decided(args: &HookArgs, asked: &Asked) -> Result<Verdict, String> {
     let goal = format!("{} {} {}", agent.name(), asked.event, asked.keys);
     let trace = super::run::trace_at(args.trace.as_ref()).map_err(unusable)?;
     let failed = |error: StoreError| {
-        anstream::eprintln!("harness: {error}");
+        say!("harness: {error}");
         "the trace cannot be used".to_owned()
     };
     if !by_code {
@@ -338,7 +365,7 @@ fn take_permission(asker: &str, cwd: &Path, texts: &[String]) -> Option<Entry> {
     match Codes::open(&UserDirs::from_environment()).and_then(|mut codes| codes.take(asker, cwd, texts)) {
         Ok(taken) => taken,
         Err(error) => {
-            anstream::eprintln!("cmdgate: {error}");
+            say!("cmdgate: {error}");
             None
         }
     }
@@ -383,6 +410,17 @@ pub(crate) fn allow_once(args: &AllowOnceArgs) -> Exit {
     allow(args).unwrap_or_else(|exit| exit)
 }
 
+/// Shows what is asked about; nobody says yes to what was not shown.
+fn show(text: &str) -> Result<(), Exit> {
+    let mut stdout = anstream::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| {
+        super::fail(
+            Exit::Failed,
+            format_args!("standard output cannot be written: {error}; nothing was allowed"),
+        )
+    })
+}
+
 fn allow(args: &AllowOnceArgs) -> Result<Exit, Exit> {
     let failed = |error| super::fail(Exit::Failed, error);
     let find = || {
@@ -393,7 +431,7 @@ fn allow(args: &AllowOnceArgs) -> Result<Exit, Exit> {
     };
     // The file of codes is free while the person thinks: agents ask meanwhile.
     let entry = find()?.0;
-    anstream::println!("In {}:\n{}", printable(&entry.cwd.to_string_lossy()), printable(&entry.shown));
+    show(&format!("In {}:\n{}\n", printable(&entry.cwd.to_string_lossy()), printable(&entry.shown)))?;
     // The answer is recorded before it counts: one that cannot be recorded allows nothing.
     let record = |yes: bool| {
         let store = super::run::open_store(entry.recorded.trace.as_ref())?;
@@ -403,14 +441,14 @@ fn allow(args: &AllowOnceArgs) -> Result<Exit, Exit> {
             .map_err(|error| super::fail(Exit::Failed, error))
     };
     if !args.yes {
-        anstream::print!("Allow exactly this, once? [y/N] ");
+        show("Allow exactly this, once? [y/N] ")?;
         let mut answer = String::new();
-        if io::stdout().flush().is_err() || io::stdin().read_line(&mut answer).is_err() {
+        if io::stdin().read_line(&mut answer).is_err() {
             return Err(Exit::Failed);
         }
         if !matches!(answer.trim(), "y" | "Y" | "yes") {
             record(false)?;
-            anstream::println!("Not allowed.");
+            out::write("Not allowed.\n")?;
             return Ok(Exit::Unwell);
         }
     }
@@ -420,6 +458,6 @@ fn allow(args: &AllowOnceArgs) -> Result<Exit, Exit> {
     }
     record(true)?;
     codes.allow(&args.code).map_err(failed)?;
-    anstream::println!("Allowed once. The agent can try again now.");
+    out::write("Allowed once. The agent can try again now.\n")?;
     Ok(Exit::Success)
 }

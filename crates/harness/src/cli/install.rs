@@ -1,9 +1,11 @@
 //! `harness install` and `harness uninstall`.
 
+use super::out;
 use crate::exit::Exit;
 use crate::hook::Agent;
 use crate::install::home::Home;
 use crate::install::{Change, InstallError, Plan, Scope};
+use std::fmt::Write as _;
 
 /// Put this program in front of an agent's shell
 ///
@@ -87,43 +89,46 @@ fn apply(
     };
     let needed: Vec<&Change> = changes.iter().filter(|change| change.is_needed()).collect();
     if needed.is_empty() {
-        anstream::println!("{}: nothing to change", plan.file.display());
-        return Exit::Success;
+        return printed(&format!("{}: nothing to change\n", plan.file.display()));
     }
+    // Everything is done before it is told, so that a reader who cannot take it does not end the work halfway.
+    let mut text = String::new();
     for change in needed {
         let shown = change.file.display();
         if target.dry_run {
-            match &change.after {
-                Some(after) => anstream::println!("{shown} would be:\n{after}"),
-                None => anstream::println!("{shown} would be removed"),
-            }
+            let _ = match &change.after {
+                Some(after) => writeln!(text, "{shown} would be:\n{after}"),
+                None => writeln!(text, "{shown} would be removed"),
+            };
             continue;
         }
         if let Err(error) = change.apply() {
+            let _ = out::write(&text);
             return super::fail(Exit::Failed, error);
         }
         // Installing takes away what stood in another place.
         let what = if change.after.is_none() && done == "installed" { "removed" } else { done };
-        anstream::println!("{what}: {shown}");
+        let _ = writeln!(text, "{what}: {shown}");
         if let Some(kept) = change.kept() {
-            anstream::println!("as it was: {}", kept.display());
+            let _ = writeln!(text, "as it was: {}", kept.display());
         }
     }
-    if target.dry_run {
-        return Exit::Success;
-    }
-    if target.agent == Agent::Codex && done == "installed" {
-        anstream::println!("Codex runs it once you have approved it: type /hooks in Codex.");
-        if contain {
-            anstream::println!(
-                "In Codex's own sandbox no other can be set up, so every command is refused there: set \
-                 sandbox_mode = \"danger-full-access\" in its config.toml."
-            );
+    if !target.dry_run && done == "installed" {
+        if target.agent == Agent::Codex {
+            text.push_str("Codex runs it once you have approved it: type /hooks in Codex.\n");
+            if contain {
+                text.push_str(
+                    "In Codex's own sandbox no other can be set up, so every command is refused there: set \
+                     sandbox_mode = \"danger-full-access\" in its config.toml.\n",
+                );
+            }
         }
-    }
-    if done == "installed" {
         let name = target.agent.name();
-        anstream::println!("Next: restart {name}, then see with `harness doctor --agents` that it asks.");
+        let _ = writeln!(text, "Next: restart {name}, then see with `harness doctor --agents` that it asks.");
     }
-    Exit::Success
+    printed(&text)
+}
+
+fn printed(text: &str) -> Exit {
+    out::write(text).err().unwrap_or(Exit::Success)
 }

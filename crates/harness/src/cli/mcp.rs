@@ -59,7 +59,7 @@ pub(crate) fn mcp(args: &McpArgs) -> Exit {
         Err(exit) => return exit,
     };
     if io::stdin().is_terminal() {
-        anstream::eprintln!("harness: waiting for a client on standard input; register this command in one");
+        super::out::say!("harness: waiting for a client on standard input; register this command in one");
     }
     let served = runtime.block_on(mcp::serve(config, store));
     // Nothing is left but a read of standard input, which cannot be cancelled.

@@ -1,6 +1,7 @@
 //! Payloads of agents' hooks that could not be read or decided about: they are answered, and so they are recorded.
 
 use super::decide::DecideArgs;
+use super::out::say;
 use crate::config::{self, UserDirs};
 use crate::gate::{Decision, DecisionCode, Request, Source};
 use crate::hook::Agent;
@@ -19,7 +20,7 @@ const LOOKED_AT: usize = 64 * 1024;
 /// answer, which is a refusal.
 pub(super) fn record(agent: Agent, payload: &[u8], why: &str, trace: Option<&PathBuf>, policy: &[PathBuf]) {
     if let Err(error) = write(agent, payload, why, trace, policy) {
-        anstream::eprintln!("cmdgate: that this payload came is not recorded: {error}");
+        say!("cmdgate: that this payload came is not recorded: {error}");
     }
 }
 
