@@ -198,20 +198,21 @@ fn a_payload_that_does_not_end_is_refused_and_it_is_said_why() {
     // contract: P12
     let project = Project::new();
     let harness = harness_binary().to_str().unwrap();
-    let refuses = |agent: &str, errors: &str| {
+    let cases =
+        ["claude-code", "cursor", "gemini"].map(|agent| [(agent, ""), (agent, "2>/dev/full")]).concat();
+    // All at once: each waits for the end of the agent's patience.
+    let waiting = cases.into_iter().map(|(agent, errors)| {
         let script = format!("exec \"$@\" {errors}");
         let words = ["bash", "-c", &script, "bash", harness, "hook", agent];
         let mut child = start_hook(&mut project_command(&project, &words));
-        let open = child.stdin.take();
+        (agent, errors, child.stdin.take(), child)
+    });
+    for (agent, errors, open, child) in waiting.collect::<Vec<_>>() {
         let ran = answered(child).1;
         drop(open);
         // Refused by the exit code, or by what stands on standard output.
         assert!(ran.code == 2 || ran.stdout.contains("no decision in time"), "{agent} {errors}: {ran:?}");
         let said = ran.stderr.matches("no decision in time").count();
         assert_eq!(said, usize::from(errors.is_empty()), "{agent} {errors}: {ran:?}");
-    };
-    for agent in ["claude-code", "cursor", "gemini"] {
-        refuses(agent, "");
-        refuses(agent, "2>/dev/full");
     }
 }

@@ -74,17 +74,22 @@ pub(crate) fn hook(args: &HookArgs) -> ExitCode {
             std::process::exit(i32::from(refuse(agent, "no decision in time")));
         }
     });
-    let reply = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(args)));
+    // Not caught: a build for users ends with the panic itself.
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        if !ANSWERED.swap(true, Ordering::SeqCst) {
+            std::process::exit(i32::from(refuse(agent, "an internal error")));
+        }
+    }));
+    let reply = answer(args);
     if ANSWERED.swap(true, Ordering::SeqCst) {
         // The other thread is answering, and ends the process.
         loop {
             std::thread::park();
         }
     }
-    ExitCode::from(match reply {
-        Ok(reply) => send(&reply),
-        Err(_) => refuse(agent, "an internal error"),
-    })
+    ExitCode::from(send(&reply))
 }
 
 /// Answers that nothing was decided, and then says why on standard error; gives back the exit code. The agent waits for the
