@@ -74,6 +74,9 @@ pub use tokio_util::sync::CancellationToken;
 /// must then be ready to become the parent of *their* orphans, which is why this is not done unasked. (A command
 /// without a sandbox does it where no control group can be made: its orphans could not be found otherwise.)
 ///
+/// Of a run that is dropped while its sandbox is still being put together, one or two may stay zombies until this process
+/// ends (seen on a machine under load).
+///
 /// Elsewhere than on Linux there are no such orphans, and this does nothing.
 ///
 /// # Errors

@@ -178,7 +178,12 @@ pub(crate) fn reachable(program: &Path) -> PathBuf {
     if !copy.exists() {
         let partial = shared_directory().join(format!("partial-{}", std::process::id()));
         fs::copy(program, &partial).unwrap();
-        fs::rename(&partial, &copy).unwrap();
+        // Of several at once the first stays: to replace it would be to change the program under those who use it.
+        let flags = rustix::fs::RenameFlags::NOREPLACE;
+        if rustix::fs::renameat_with(rustix::fs::CWD, &partial, rustix::fs::CWD, &copy, flags).is_err() {
+            assert!(copy.exists());
+            fs::remove_file(&partial).unwrap();
+        }
     }
     copy
 }
