@@ -108,6 +108,10 @@ fn split(line: &str) -> Option<(&str, &str)> {
 /// The spool, held against all other processes; nothing when there is none.
 fn open_locked(path: &Path) -> io::Result<Option<File>> {
     loop {
+        // In a project that is not the user's own, a link could lead to what must not be copied or written to.
+        if fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink()) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link: remove it"));
+        }
         let mut options = OpenOptions::new();
         options.read(true).append(true);
         let file = match read::open_with(path, &mut options) {

@@ -525,6 +525,15 @@ fn a_spool_that_is_taken_away_or_put_back_is_noticed() {
     fs::create_dir(&spooled.spool).unwrap();
     let error = spooled.try_note("ls 4").unwrap_err().to_string();
     assert!(error.contains("trace.db-spool") && error.contains("it is a directory"), "{error}");
+    // Nor is what a link leads to, which is neither copied nor written.
+    fs::remove_dir(&spooled.spool).unwrap();
+    let secret = spooled.dir.path().join("secret");
+    fs::write(&secret, "canary-4711\n").unwrap();
+    std::os::unix::fs::symlink(&secret, &spooled.spool).unwrap();
+    let error = spooled.try_note("ls 4").unwrap_err().to_string();
+    assert!(error.contains("it is a symbolic link"), "{error}");
+    assert!(Store::open(&spooled.path).is_err());
+    assert_eq!((fs::read_to_string(&secret).unwrap().as_str(), spooled.kept().len()), ("canary-4711\n", 0));
 }
 
 #[test]
